@@ -1,6 +1,7 @@
-//! What the filters cost an element, beside crates that do the same; see `benches/README.md`.
+//! Measures the time per element of the filters and of crates that do the same; see
+//! `benches/README.md`.
 //!
-//! Every row counts its answers and compares the count with what it has to be.
+//! Every row counts its answers and compares the count with the expected one.
 
 #![allow(
     clippy::inline_always,
@@ -20,21 +21,21 @@ use std::time::{Duration, Instant};
 /// Elements of one timed call; their digests take 64 KiB.
 const CHUNK: usize = 8192;
 
-/// A table is loaded with no more elements than these, so that the largest are ready in seconds.
-/// They touch 98 of 100 lines of 256 MiB.
+/// Most elements a table is loaded with, so that the largest are ready in seconds. These touch 98 %
+/// of the cache lines of 256 MiB.
 const MOST_LOADED: u64 = 1 << 24;
 
 const BITS_A_KEY: u64 = 10;
 
-/// Bits an element in a filter with as many bits a key: the best k.
+/// The best k of a filter in lines, and of a Bloom filter, with [`BITS_A_KEY`] bits an element.
 const LINE_PROBES: u32 = 6;
 const PROBES: u32 = 7;
 
-/// Share of the new elements of a chunk that may be taken for repeats: more than any false-positive
-/// rate here.
+/// Largest share of the new elements of a chunk that may be taken for repeats. Every false-positive
+/// rate here is lower.
 const MOST_FALSE: f64 = 0.06;
 
-/// Key number `i`: a bijection, so no two are equal.
+/// Returns key number `i`. This is a bijection, so no two keys are equal.
 fn key(i: u64) -> Digest {
     let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -42,25 +43,25 @@ fn key(i: u64) -> Digest {
     Digest::from_value(z ^ z >> 31)
 }
 
-/// A number below `n` that looks random.
+/// Returns a pseudorandom number below `n`.
 fn draw(i: u64, n: u64) -> u64 {
     reduce(key(i ^ 0x5555_0000_0000_0000).value(), n)
 }
 
-/// Something that remembers digests.
+/// A structure under test: a filter, or a set of digests.
 trait Table {
-    /// Whether it is never wrong.
+    /// True if no answer is ever wrong.
     const EXACT: bool = false;
 
-    /// What has to be there before [`Table::insert`] of these, outside of the time.
+    /// Prepares [`Table::insert`] of these digests; this is not part of the measured time.
     fn prepare(&mut self, digests: &[Digest]) {
         let _ = digests;
     }
 
-    /// Inserts them all; how many were new.
+    /// Inserts all of them and returns how many were new.
     fn insert(&mut self, digests: &[Digest]) -> usize;
 
-    /// How many of them are there.
+    /// Returns how many of them the structure contains.
     fn count(&self, digests: &[Digest]) -> usize;
 
     fn clear(&mut self);
@@ -71,7 +72,7 @@ trait Table {
     }
 }
 
-/// One of this crate's, through batches.
+/// A filter of this crate, used through its batch methods.
 struct Ours {
     filter: Box<dyn MembershipFilter>,
     sightings: Vec<Sighting>,
@@ -92,7 +93,7 @@ impl Ours {
     fn insert_columns(&mut self, columns: DigestColumns<'_>) -> usize {
         self.sightings.clear();
         self.filter.insert_batch(columns, &mut self.sightings);
-        // In bytes, of which vectors have many: the counting is not what is measured.
+        // Counted in bytes, which vectorize well: the counting should not dominate the time.
         let firsts_of = |some: &[Sighting]| -> u8 {
             some.iter().map(|&s| u8::from(s == Sighting::First)).sum()
         };
@@ -134,7 +135,7 @@ struct Planned {
 }
 
 impl Planned {
-    /// Values that are stored of each element: the whole, and its combinations.
+    /// Number of values stored per element: the whole, and three combinations.
     const VALUES: u64 = 4;
 
     fn new(lines: u64) -> Self {
@@ -152,7 +153,8 @@ impl Planned {
 
 impl Table for Planned {
     fn prepare(&mut self, digests: &[Digest]) {
-        // A combination is new when the whole is.
+        // The attributes of an element follow from its digest, so each combination of a new element
+        // is new, too.
         let attribute_of = |digest: &Digest, number| key(digest.value() ^ number);
         self.attributes.clear();
         let all = digests.iter();
@@ -178,13 +180,13 @@ fn line_of(digest: Digest, lines: usize) -> usize {
     reduce(digest.value(), lines as u64) as usize
 }
 
-/// No filter: the cache line of each digest is read, 32 at a time, and that is all.
+/// The lower limit of a filter in lines: only reads the cache line of each digest, 32 at a time.
 struct Fetch(Lines);
 
 impl Fetch {
     fn new(lines: u64) -> Self {
         let mut lines = Lines::new(lines);
-        // Memory that was never written may be one page of zeros for all.
+        // The system may map all memory that was never written to one page of zeros.
         for (number, line) in (0..).zip(lines.as_mut_slice()) {
             line[0] = number | 1;
         }
@@ -210,7 +212,7 @@ impl Table for Fetch {
     fn clear(&mut self) {}
 }
 
-/// fastbloom over digests that are taken as they are, or through its own hash function.
+/// fastbloom, which takes digests as hashes or, if `HASHED`, applies its own hash function to them.
 struct Fast<const HASHED: bool>(fastbloom::BloomFilter);
 
 impl<const HASHED: bool> Fast<HASHED> {
@@ -291,12 +293,12 @@ impl Table for Exact {
     }
 }
 
-/// What is done with the elements.
+/// The operation that a row measures.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Operation {
-    /// Query of elements that are there.
+    /// Query for elements that were inserted.
     Hit,
-    /// Query of elements that are not.
+    /// Query for elements that were not inserted.
     Miss,
     /// Insertion of new elements.
     New,
@@ -304,7 +306,7 @@ enum Operation {
     HalfNew,
     /// Insertion of elements every tenth of which is new.
     MostlyRepeats,
-    /// Removal of elements that are there.
+    /// Removal of elements that were inserted.
     Remove,
 }
 
@@ -320,7 +322,7 @@ impl Operation {
         }
     }
 
-    /// Of this many elements in a row one is new.
+    /// Returns `n` if every `n`-th element is new, or `None` if the operation inserts nothing.
     const fn one_new_in(self) -> Option<u64> {
         match self {
             Self::New => Some(1),
@@ -331,14 +333,14 @@ impl Operation {
     }
 }
 
-/// A table that has `loaded` elements at first and up to `most` later.
+/// A table that starts with `loaded` elements and is reloaded before it has more than `most`.
 struct Bench<T> {
     table: T,
     loaded: u64,
     most: u64,
-    /// Number of the next element that is new.
+    /// Number of the next new element.
     next: u64,
-    /// Goes up with every chunk, so that each is another one.
+    /// Number of elements drawn so far, so that no two chunks are equal.
     drawn: u64,
 }
 
@@ -361,7 +363,7 @@ impl<T: Table> Bench<T> {
         self.next = self.loaded;
     }
 
-    /// Time of `chunks` chunks; what is needed for them is done outside of it.
+    /// Returns the time of `chunks` chunks, without their preparation.
     fn time(&mut self, operation: Operation, chunks: u64) -> Duration {
         let mut time = Duration::ZERO;
         let mut chunk = vec![key(0); CHUNK];
@@ -423,7 +425,7 @@ impl<T: Table> Bench<T> {
 
 type Group<'a> = BenchmarkGroup<'a, WallTime>;
 
-/// Rows of one structure, which is made when the first of them is asked for.
+/// Adds the rows of one structure, which is built when the first of them runs.
 fn rows<T: Table>(
     group: &mut Group<'_>,
     name: &str,
@@ -444,7 +446,7 @@ fn rows<T: Table>(
     }
 }
 
-/// Sizes of the filters and their names.
+/// Names of the sizes, and bytes.
 const SIZES: [(&str, u64); 4] =
     [("64 KiB", 1 << 16), ("1 MiB", 1 << 20), ("16 MiB", 1 << 24), ("256 MiB", 1 << 28)];
 
@@ -468,7 +470,7 @@ fn filters(criterion: &mut Criterion) {
         };
         let bloom = FilterSpec::Bloom(BloomSpec { bits, probes: PROBES });
         {
-            // Everything is there, in a manner of speaking.
+            // Built by hand, without a load: every word is nonzero, so every query is a hit.
             let mut fetch = None;
             group.throughput(Throughput::Elements(CHUNK as u64));
             group.bench_function("line fetch/hit", |bencher| {
@@ -511,8 +513,8 @@ fn filters(criterion: &mut Criterion) {
     }
 }
 
-/// d-left filters that are three quarters full at most, beside counting filters of their rate and
-/// of their memory.
+/// Compares d-left filters that are at most three quarters full with counting filters of equal
+/// rate and of equal memory.
 fn counters(criterion: &mut Criterion) {
     use Operation::{HalfNew, Hit, Miss, New, Remove};
     let all = [Hit, Miss, HalfNew, New, Remove];
@@ -539,45 +541,45 @@ fn counters(criterion: &mut Criterion) {
             FilterSpec::Counting(CountingSpec { counters: bytes * 2, probes: 4, counter_bits: 4 });
         rows(&mut group, "dleft", load, &all, || Ours::new(&dleft));
         rows(&mut group, "counting of equal rate", load, &all, || Ours::new(&equal_rate));
-        // A filter with few elements says no at the first look, and one that is used as it is made
-        // for does not.
+        // A query of a nearly empty filter ends at the first cell; the time of a miss at the design
+        // load is longer.
         let half = (elements / 2, elements);
         if load != half {
             rows(&mut group, "dleft, half full", half, &[Miss], || Ours::new(&dleft));
             let name = "counting of equal rate, half full";
             rows(&mut group, name, half, &[Miss], || Ours::new(&equal_rate));
         }
-        // Half as many bits an element, for a rate 50 times as high: fewer elements.
+        // At this memory the same elements would have a far higher rate, so it gets a quarter of
+        // them.
         let fewer = (load.0 / 4, load.1 / 4);
         rows(&mut group, "counting of equal memory", fewer, &all, || Ours::new(&equal_memory));
         group.finish();
     }
 }
 
-/// Attributes of elements number `from` on, `arity` each; those of one element have its number.
+/// Returns `arity` attributes for each of these elements. They follow from the element's number.
 fn attributes(arity: u64, numbers: impl Iterator<Item = u64>) -> Vec<Digest> {
     numbers
         .flat_map(|number| (0..arity).map(move |attribute| key(number * 16 + attribute)))
         .collect()
 }
 
-/// A matrix to be asked.
+/// A matrix filter whose queries are measured.
 struct Matrix {
     name: String,
     arity: usize,
     cuts: Vec<u32>,
     probes: u32,
-    /// As many cells at most.
+    /// Upper limit of the number of cells.
     cells: u128,
-    /// Elements in it.
+    /// Number of elements inserted.
     elements: u64,
 }
 
 impl Matrix {
-    /// BFM and CBFM of equal memory, three attributes and k = 6, and the CBFM with k = 3: it has
-    /// two maximal combinations, in half of the cells each, so with half of the functions it is
-    /// filled as the BFM is and looks at as many cells. That is the CBFM of equal memory and equal
-    /// rate.
+    /// Returns a BFM and a CBFM of equal memory with three attributes and k = 6, and the CBFM with
+    /// k = 3. The CBFM has two maximal combinations with half of the cells each, so that k = 3
+    /// gives it the fill and the number of cells per query of the BFM, and thus an equal rate.
     fn of_equal_memory(cells: u128, elements: u64) -> [Self; 3] {
         let matrix = |name: &str, cuts: &[u32], probes| Self {
             name: format!("{name} n={elements}"),
@@ -613,8 +615,8 @@ impl Matrix {
         filter
     }
 
-    /// Full queries: of elements that are there, and of tuples of values all of which are there,
-    /// each in another element.
+    /// Adds rows for full queries: hits, and misses whose attributes all occur, but each in
+    /// another element.
     fn rows(&self, group: &mut Group<'_>) {
         let Self { arity, elements, .. } = *self;
         let mut filter = None;
@@ -631,7 +633,8 @@ impl Matrix {
                         let mut columns = attributes(arity as u64, numbers);
                         drawn += CHUNK as u64;
                         if !hit {
-                            // Every value from the next element: known, but not together.
+                            // Takes each attribute from another element: all are known, but not
+                            // together.
                             let last = columns.clone();
                             for (i, digest) in columns.iter_mut().enumerate() {
                                 let other = (i + arity * (i % arity)) % last.len();
@@ -644,7 +647,8 @@ impl Matrix {
                         filter.contains_batch(black_box(elements), &mut answers);
                         time += begin.elapsed();
                         let there = answers.into_iter().filter(|&there| there).count();
-                        // Crowded matrices of many attributes say yes to everything.
+                        // Misses are not checked: crowded matrices of many attributes answer yes to
+                        // everything.
                         assert!(!hit || there == CHUNK, "{there} of {CHUNK} are there");
                     }
                     time
@@ -654,10 +658,10 @@ impl Matrix {
     }
 }
 
-/// Matrices of 16 MiB, for many elements and for many attributes, and matrices that lie in the
-/// second-level cache however many elements they have: up to a fill of 44 of 100.
+/// Measures matrices of 16 MiB, by number of elements and of attributes, and matrices that fit the
+/// second-level cache, up to a fill of 44 %.
 fn matrices(criterion: &mut Criterion) {
-    // {1,2}, {3,4}, …: the disjoint cuts of the paper.
+    // The disjoint cuts of the paper: {1,2}, {3,4}, …
     let pairs = |arity: usize| -> Vec<u32> { (0..arity / 2).map(|i| 0b11 << (2 * i)).collect() };
     let cells = 1 << 27;
     let many = [20_000, 200_000, 2_000_000].map(|n| Matrix::of_equal_memory(cells, n));

@@ -1,7 +1,7 @@
-//! What a packet's way costs: decoding by link layer and tunnel, digests by length, whole counts by
-//! kind.
+//! Measures the steps of a packet: decoding by link layer and tunnel, digests by length, and whole
+//! counts by kind of element.
 //!
-//! Every row's answer is compared with what it has to be.
+//! Every row compares its answer with the expected one.
 
 #![allow(missing_docs, reason = "a program")]
 
@@ -29,8 +29,8 @@ const PACKETS: u64 = 200_000;
 const MAC: [u8; 12] = [2; 12];
 const LLC: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
-/// An IPv4 packet with a UDP or TCP header and some payload; the source address tells packets
-/// apart.
+/// Returns an IPv4 packet with a UDP or TCP header and a payload. Its source address holds
+/// `number`.
 fn v4(number: u16, protocol: u8, ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
     let [high, low] = number.to_be_bytes();
     let transport = if protocol == 6 { 20 } else { 8 };
@@ -64,7 +64,7 @@ fn join(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
-/// The IP packet in a frame of its link layer.
+/// Returns the frame of a link layer with IP packet number `n`.
 type Wrap = fn(u16) -> Vec<u8>;
 
 const LINKS: [(&str, u16, Wrap); 12] = [
@@ -109,7 +109,7 @@ const TUNNELS: [(&str, Wrap); 3] = [
     }),
 ];
 
-/// The low bytes of the source address.
+/// Returns the two low bytes of the source address, which hold the packet's number.
 fn number_of(addresses: Addresses) -> u64 {
     let [.., high, low] = match addresses {
         Addresses::V4 { source, .. } => u32::from_be_bytes(source),
@@ -141,7 +141,7 @@ fn decoding(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// DNS messages of a generated capture: the name of each.
+/// Measures the decoding of DNS messages of a generated capture.
 fn names(criterion: &mut Criterion) {
     let mut bytes = Vec::new();
     let summary = generate(&GeneratePlan::new(GenerateKind::Dns, 1000), &mut bytes)
@@ -180,7 +180,8 @@ fn names(criterion: &mut Criterion) {
 fn digests(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("digest");
     group.throughput(Throughput::Elements(FRAMES as u64));
-    // Host pairs and flows of both families, a DNS triple with a name of 23 bytes, an attribute.
+    // Lengths of the elements: host pairs and flows of both address families, a DNS triple with a
+    // name of 23 bytes, and an attribute.
     for length in [4, 9, 14, 32, 33, 38, 64] {
         let keys: Vec<Vec<u8>> = (0..FRAMES)
             .map(|number| {

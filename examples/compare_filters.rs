@@ -7,16 +7,16 @@ use flowsieve::filters::FilterKind;
 use std::error::Error;
 use std::path::Path;
 
-/// How far a structure was off.
+/// The errors of one structure.
 pub(crate) struct Errors {
     pub(crate) name: &'static str,
-    /// Of the estimate, relative to the exact count.
+    /// Error of the estimate, relative to the exact count.
     pub(crate) estimate: f64,
     /// Share of the new elements that it took for repeats.
     pub(crate) missed: f64,
 }
 
-/// Counts the host pairs of a capture with each structure in so much memory.
+/// Counts the host pairs of a capture with each structure in `bytes` of memory.
 pub(crate) fn compare(capture: &Path, bytes: u64) -> Result<Vec<Errors>, Box<dyn Error>> {
     let mut errors = Vec::new();
     for kind in [FilterKind::Subset, FilterKind::Bloom] {
@@ -30,7 +30,7 @@ pub(crate) fn compare(capture: &Path, bytes: u64) -> Result<Vec<Errors>, Box<dyn
     Ok(errors)
 }
 
-/// Prints a line a structure.
+/// Prints one line per structure.
 fn main() -> Result<(), Box<dyn Error>> {
     let capture = std::env::args().nth(1);
     let capture = capture.as_deref().unwrap_or("traces/generated.pcap");

@@ -1,5 +1,4 @@
-//! Counts the distinct flows of each second of a capture, and says how far the filter was from the
-//! truth.
+//! Counts the distinct flows of each second of a capture, and prints estimate and exact count.
 //!
 //!     cargo run --example count -- capture.pcap
 
@@ -19,7 +18,7 @@ pub(crate) fn count(capture: &Path) -> Result<Counted, Box<dyn Error>> {
     Ok(counted)
 }
 
-/// Prints a line a second.
+/// Prints one line per second.
 fn main() -> Result<(), Box<dyn Error>> {
     let capture = std::env::args().nth(1);
     let counted = count(Path::new(capture.as_deref().unwrap_or("traces/generated.pcap")))?;

@@ -1,4 +1,5 @@
-//! A filter without captures: what was inserted, what part of it, and how many there were.
+//! Uses a filter without captures: membership, a query by one attribute, and the number of
+//! elements.
 //!
 //!     cargo run --example filter_alone
 
@@ -8,8 +9,8 @@ use flowsieve::filters::{
 };
 use std::error::Error;
 
-/// What a filter of user and page says: the estimated number of different visits, whether the last
-/// of them was new, and whether a user was seen on any page.
+/// Inserts visits of a user and a page into a filter. Returns the estimated number of distinct
+/// visits, whether the last visit was new, and whether this user was seen on any page.
 pub(crate) fn visits(
     visits: &[(&str, &str)],
     user: &str,

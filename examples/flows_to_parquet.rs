@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-/// Writes the flows; how many there were.
+/// Writes the flows and returns how many there are.
 pub(crate) fn convert(capture: &Path, parquet: &Path) -> Result<u64, Box<dyn Error>> {
     let plan = FlowPlan { bidirectional: true, ..FlowPlan::new([capture]) };
     let parameters = FlowParameters::new(&plan, plan.memory_bytes, false, FlowNames::Flowsieve);
@@ -22,7 +22,7 @@ pub(crate) fn convert(capture: &Path, parquet: &Path) -> Result<u64, Box<dyn Err
     Ok(summary.totals.flows)
 }
 
-/// Says how many flows were written.
+/// Prints how many flows were written.
 fn main() -> Result<(), Box<dyn Error>> {
     let mut paths = std::env::args().skip(1);
     let capture = paths.next().unwrap_or("traces/generated.pcap".into());

@@ -1,4 +1,4 @@
-//! Reads a capture with the engine alone, and says how many packets and bytes each link type has.
+//! Reads a capture with the engine alone, and prints how many packets and bytes each link type has.
 //!
 //!     cargo run --example read_packets -- capture.pcap
 
@@ -6,7 +6,7 @@ use flowsieve_engine::trace::{Capture, InputFormat, LinkType, TraceBatch, TraceE
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Packets and their bytes on the wire, by link type. Records of logs are not packets.
+/// Returns the packets and their bytes on the wire, by link type. Records of logs are not packets.
 pub(crate) fn by_link_type(path: &Path) -> Result<BTreeMap<LinkType, (u64, u64)>, TraceError> {
     let mut capture = Capture::open(path, InputFormat::Auto)?;
     let mut all = BTreeMap::new();
@@ -23,7 +23,7 @@ pub(crate) fn by_link_type(path: &Path) -> Result<BTreeMap<LinkType, (u64, u64)>
     Ok(all)
 }
 
-/// Prints a line for each link type.
+/// Prints one line per link type.
 fn main() -> Result<(), TraceError> {
     let capture = std::env::args().nth(1);
     let capture = capture.as_deref().unwrap_or("traces/generated.pcap");

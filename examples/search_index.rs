@@ -8,7 +8,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Prints what is found, and counts it.
+/// Prints the hits and counts them.
 struct Found(usize);
 
 impl HitSink for Found {
@@ -20,7 +20,7 @@ impl HitSink for Found {
     }
 }
 
-/// Adds the captures to a new index in this directory and searches it; how many answers there were.
+/// Adds the captures to a new index in this directory, searches it and returns the number of hits.
 pub(crate) fn find(
     archive: &Path,
     name: &str,
@@ -37,7 +37,7 @@ pub(crate) fn find(
     Ok(found.0)
 }
 
-/// Prints an answer a line.
+/// Prints one line per hit.
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let archive = arguments.next().ok_or("the first argument is the directory of the index")?;

@@ -1,4 +1,4 @@
-//! What the targets share: a capture through reading, decoding and elements.
+//! Shared by the targets: reads a capture, decodes it and extracts its elements.
 
 use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
@@ -7,7 +7,7 @@ use flowsieve::trace::{Capture, InputFormat};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-/// Reads everything; the packets before the end or the first error.
+/// Reads everything and returns the number of packets before the end or the first error.
 #[allow(dead_code)]
 pub fn read(bytes: &[u8], format: InputFormat, choice: u8) -> usize {
     let source: Box<dyn Read + Send> = Box::new(Cursor::new(bytes.to_vec()));
@@ -46,7 +46,7 @@ pub fn read(bytes: &[u8], format: InputFormat, choice: u8) -> usize {
     }
 }
 
-/// A file that holds the bytes.
+/// Returns a temporary file that holds the bytes.
 #[allow(dead_code)]
 pub fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");

@@ -1,5 +1,5 @@
-//! Any bytes as a capture or a log, compressed or not; the container is recognised by its content,
-//! but for TSH, which has to be named.
+//! Reads any bytes as a capture or a log, compressed or not. The container is recognised by its
+//! content, except for TSH, which has to be named.
 #![no_main]
 #[path = "../common.rs"]
 mod common;

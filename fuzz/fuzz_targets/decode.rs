@@ -1,4 +1,4 @@
-//! A frame of any link type: two bytes of type, then the frame.
+//! Decodes a frame of any link type. The input is two bytes of type, then the frame.
 #![no_main]
 
 use flowsieve::decode::{Decoder, Tunnel, ip_bytes, vlan_ids};

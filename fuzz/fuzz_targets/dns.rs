@@ -1,4 +1,4 @@
-//! A DNS message in a datagram (an even first byte) or in a TCP segment.
+//! Decodes a DNS message in a datagram (if the first byte is even) or in a TCP segment.
 #![no_main]
 
 use flowsieve::decode::{Addresses, IpPacket, NAME_MAX, dns_messages, dotted, labels_from_text};

@@ -1,4 +1,4 @@
-//! Logs: a header that is recognised, then any bytes.
+//! Reads a log: a header that is recognised, then any bytes.
 #![no_main]
 #[path = "../common.rs"]
 mod common;

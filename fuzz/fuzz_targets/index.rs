@@ -1,10 +1,10 @@
-//! An index with one damaged file: its catalogue, the captures of its segment or their copy, filters,
-//! records or lists. In half of the cases the checksums are corrected, so that the damage is read;
-//! then nothing may panic. Otherwise `verify` names the file, and a search finds everything or names
-//! it, too.
+//! Searches and verifies an index with one damaged file: its catalogue, the captures of its segment
+//! or their copy, filters, records or lists. In half of the cases the checksums are corrected, so
+//! that the damage is read; then nothing may panic. Otherwise `verify` must name the file, and a
+//! search must find everything or name it, too.
 //!
-//! The first byte chooses the file, the second what is done to it and what is asked, the others say
-//! where and with what.
+//! The first byte chooses the file, the second the kind of damage and the query, and the others are
+//! places and values of the damage.
 #![no_main]
 
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
@@ -44,14 +44,15 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Sets, flips, inserts or removes bytes: four bytes a change. Or everything is another thing.
+/// Sets, flips, inserts or removes bytes of `content`, with four bytes of `changes` for each
+/// change. If `replaced`, returns `changes` themselves.
 fn damage(content: &[u8], changes: &[u8], replaced: bool) -> Vec<u8> {
     if replaced {
         return changes.to_vec();
     }
     let mut damaged = content.to_vec();
     for &[high, low, what, value] in changes.as_chunks().0 {
-        // Both ends can be reached in files of any size: Parquet has its heads at the end.
+        // Counts from either end, since the metadata of Parquet are at the end.
         let at = usize::from(u16::from_be_bytes([high, low])) % (damaged.len() + 1);
         let at = if what & 8 == 0 { at } else { damaged.len() - at };
         match (what % 8, damaged.get_mut(at)) {
@@ -70,7 +71,7 @@ fn damage(content: &[u8], changes: &[u8], replaced: bool) -> Vec<u8> {
     damaged
 }
 
-/// Puts the checksums of saved filters right, which stand one after the other, if none has moved.
+/// Corrects the checksums of a sequence of saved filters, if the damage did not change its length.
 fn seal_filters(content: &[u8], damaged: &mut [u8]) {
     const MARK: &[u8] = b"\x89FSIEVE\n";
     if content.len() != damaged.len() || !content.starts_with(MARK) {
@@ -96,7 +97,7 @@ fn sum(bytes: &[u8]) -> u64 {
     checksum.value()
 }
 
-/// A small index, and what is found in it.
+/// A small index, and the hits of some queries on it.
 struct Template {
     _folder: TempDir,
     archive: PathBuf,
@@ -107,7 +108,8 @@ struct Template {
 
 impl Template {
     fn make() -> Self {
-        // The reader of Parquet panics, and is held back; what counts is what comes out here.
+        // The Parquet reader may panic, and the library catches that. The hook of the fuzzer would
+        // abort at once, so it is replaced; a panic that reaches the target still ends it.
         std::panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
         let folder = TempDir::new().expect("a folder can be made");
         let capture = folder.path().join("capture.pcap");
@@ -150,7 +152,8 @@ impl Template {
         &self.answers[usize::from(mode >> 3) % self.answers.len()]
     }
 
-    /// The checksums are wrong: what changed is named, and everything found exists.
+    /// Checks an index whose checksums do not fit the damage: the changed file is named, and
+    /// everything found exists.
     fn honest(&self, mode: u8, path: &Path, changed: bool) {
         let is_catalog = path == self.files[0].0;
         let names = |problems: &[String]| {
@@ -177,7 +180,7 @@ impl Template {
         }
     }
 
-    /// The checksums are those of the damaged file.
+    /// Searches and verifies an index whose checksums are those of the damaged file.
     fn lie(&self, mode: u8, path: &Path, content: &[u8], damaged: &[u8]) {
         let (catalog_path, catalog) = &self.files[0];
         let text = std::str::from_utf8(catalog).expect("it is JSON");
@@ -192,14 +195,14 @@ impl Template {
             let end = damaged.len().saturating_sub(2);
             damaged.get(start..end).unwrap_or(damaged).to_vec()
         } else if is_segment(path) {
-            // The copy, too, is not what the catalogue names.
+            // The copy is damaged in the same way, so that it cannot replace the segment.
             self.files
                 .iter()
                 .filter(|(path, _)| is_segment(path))
                 .for_each(|(path, _)| write(path, damaged));
             inner.replace(&mark(content), &mark(damaged)).into_bytes()
         } else {
-            // Some marks are in the catalogue, and those of regions in the captures of the segment.
+            // The marks of regions are in the captures of the segment, the others in the catalogue.
             let (_, before) = sealed(path, content);
             let (damaged, after) = sealed(path, damaged);
             write(path, &damaged);
@@ -221,13 +224,13 @@ impl Template {
     }
 }
 
-/// How the catalogue names a file that is read as a whole.
+/// Returns the mark of a file that is read as a whole, as the catalogue has it.
 fn mark(bytes: &[u8]) -> String {
     format!("{{\"bytes\":{},\"checksum\":{}}}", bytes.len(), sum(bytes))
 }
 
-/// A file with right checksums, and its mark. A global filter is read in blocks: it ends with their
-/// checksums, and its mark has the checksum of these.
+/// Returns a file with corrected checksums, and its mark. A global filter is read in blocks: it
+/// ends with their checksums, and its mark has the checksum of these.
 fn sealed(path: &Path, bytes: &[u8]) -> (Vec<u8>, String) {
     if path.extension().is_none_or(|found| found != "filter") {
         return (bytes.to_vec(), mark(bytes));
@@ -240,7 +243,7 @@ fn sealed(path: &Path, bytes: &[u8]) -> (Vec<u8>, String) {
     (whole, mark)
 }
 
-/// All files but the locks, which are empty, and the marks, of which no checksum is kept.
+/// Adds all files except locks, which are empty, and `node.json`, which has no checksum.
 fn collect(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     for entry in fs::read_dir(folder).expect("the folder is there") {
         let path = entry.expect("the folder can be read").path();
@@ -253,7 +256,7 @@ fn collect(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     }
 }
 
-/// Keeps the answers.
+/// Collects the hits.
 #[derive(Default)]
 struct Found(BTreeSet<String>);
 

@@ -1,4 +1,4 @@
-//! Damage inside an intact gzip member, behind which container and decoder see it.
+//! Reads any bytes in an intact gzip member, so that damage reaches container and decoder.
 #![no_main]
 #[path = "../common.rs"]
 mod common;
@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     let packed = out.finish().expect("memory");
     let plain = common::read(bytes, InputFormat::Auto, 34);
     let inside = common::read(&packed, InputFormat::Auto, 34);
-    // What is compressed itself is not unpacked twice.
+    // Compressed input is unpacked only once, so the two differ.
     let compressed = matches!(
         bytes,
         [0x1f, 0x8b, ..]

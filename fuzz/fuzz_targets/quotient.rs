@@ -1,5 +1,5 @@
-//! Quotient filters: any bytes loaded and asked where they lie, and any insertions and removals
-//! beside a map.
+//! Quotient filters: loads any bytes and queries them in place, and compares any insertions and
+//! removals with a map.
 #![no_main]
 
 use flowsieve::filters::{QuotientFilter, QuotientInPlace};
@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, rest)) = bytes.split_first() else {
         return;
     };
-    // As a file; its checksum is put right where the first byte is odd.
+    // The bytes as a file; its checksum is corrected if the first byte is odd.
     let mut file = rest.to_vec();
     if choice & 1 == 1 && file.len() > 8 {
         let end = file.len() - 8;
@@ -33,9 +33,9 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(filter.remove(some[0]));
         assert_eq!(filter.save(), file, "a removal undoes an insertion");
     }
-    // As changes of a filter: few elements, so that counts grow and removals find something. Long
-    // fingerprints, so that no two of 128 elements share one, and the map's counts are the
-    // filter's.
+    // The bytes as changes of a filter. The elements are few, so that counts grow and removals find
+    // something. The fingerprints are long, so that no two of 128 elements share one, and the
+    // counts equal those of the map.
     let Ok(mut filter) = QuotientFilter::new(48 + u32::from(choice % 9)) else {
         return;
     };
@@ -52,7 +52,7 @@ fuzz_target!(|bytes: &[u8]| {
             *count = count.saturating_sub(1);
         }
         assert_eq!(filter.count(element), *count);
-        // Changes wait until they are many; saving puts them in their places before.
+        // Changes are merged when there are many of them; saving merges them earlier.
         if at % 61 == 60 {
             let _ = filter.save();
         }
@@ -71,7 +71,7 @@ fuzz_target!(|bytes: &[u8]| {
     let sum = again.insertions();
     again.unite(&filter).expect("fingerprints have one length");
     assert_eq!(again.insertions(), 2 * sum);
-    // All of it again, at once.
+    // The same elements in batches.
     let batch: Vec<Digest> = counts
         .iter()
         .flat_map(|(&number, &count)| (0..count).map(move |_| Digest::from_value(number.into())))

@@ -1,4 +1,4 @@
-//! Ribbon filters: any bytes opened and asked where they lie, and filters of any elements.
+//! Ribbon filters: opens any bytes and queries them in place, and builds filters of any elements.
 #![no_main]
 
 use flowsieve::filters::{RibbonFilter, RibbonInPlace};
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
             Digest::from_value(u64::from_le_bytes(value))
         })
         .collect();
-    // As a file; its checksum is put right where the first byte is odd.
+    // The bytes as a file; its checksum is corrected if the first byte is odd.
     let mut file = rest.to_vec();
     if choice & 1 == 1 && file.len() > 8 {
         let end = file.len() - 8;
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let _ = RibbonInPlace::check(&file);
-    // As elements.
+    // The bytes as elements.
     let Ok(filter) = RibbonFilter::build(&elements, u32::from(choice % 34)) else {
         return;
     };

@@ -1,5 +1,5 @@
-//! Whole runs over a capture: `dedup`, which keeps a whole capture with as many packets as it says,
-//! and the list of flows.
+//! Whole runs over a capture: `dedup`, whose output must be a valid capture with as many packets as
+//! it reports, and the list of flows.
 #![no_main]
 #[path = "../common.rs"]
 mod common;
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// All packets, or some of them.
+/// Returns a selection of all packets, or one by a capture filter.
 fn selection(choice: u8) -> Selection {
     let filter = (choice & 128 != 0).then(|| {
         let filter = CaptureFilter::parse("not tcp port 80 and ip[8] > 5", Tunnel::Outer);

@@ -1,5 +1,5 @@
-//! Saved filters. Checksums are put right where the first byte is odd, so that damage gets behind
-//! them.
+//! Reads any bytes as a saved filter. If the first byte is odd, the checksums are corrected, so
+//! that damage is not refused because of them.
 #![no_main]
 
 use flowsieve::filters::ElementDigests;
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     if choice & 1 == 1 && file.len() > 60 {
         let length = file.len() as u64;
         file[16..24].copy_from_slice(&length.to_le_bytes());
-        // The head ends somewhere behind its first 52 bytes.
+        // The head has at least 52 bytes; the first byte says where it ends.
         let head = 52 + usize::from(choice >> 1).min(file.len() - 52);
         for end in [head, file.len()] {
             let mut checksum = Checksum::new();

@@ -1,7 +1,7 @@
-//! Texts that people give: the words of command lines, questions, labels, names.
+//! Texts that users give: the words of command lines, queries, labels, names.
 //!
-//! The first byte chooses an option, and the rest is its value; or it is a whole command line, a
-//! word a line.
+//! The first byte chooses an option, and the rest is its value; or the rest is a whole command line
+//! with one word per line.
 #![no_main]
 
 use flowsieve::cli;
@@ -12,7 +12,7 @@ use flowsieve::index::{AddressRange, DomainRange};
 use flowsieve::trace::time_from_text;
 use libfuzzer_sys::fuzz_target;
 
-/// A command line up to a value of each kind.
+/// The words of a command line before a value of each kind.
 const OPTIONS: &[&[&str]] = &[
     &["count", "x", "--slice"],
     &["count", "x", "--memory"],
@@ -72,7 +72,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A command line is understood, or a sentence says what is wrong.
+/// Checks that a command line is understood, or refused with a message.
 fn understood<'a>(words: impl Iterator<Item = &'a str>) {
     let wrong = cli::misunderstood(std::iter::once("flowsieve").chain(words));
     assert!(wrong.is_none_or(|sentence| !sentence.is_empty()));

@@ -1,10 +1,10 @@
-//! A count, a ranking, a list of flows or an export, divided among processes: what each of them
-//! does, for any engine that can map, shuffle and reduce.
+//! The steps of a count, a ranking, a list of flows or an export that is divided among processes,
+//! for any engine that can map, shuffle and reduce.
 //!
-//! Everything that goes from one process to another is text or bytes.
+//! Processes exchange text and bytes only.
 
 use crate::failure;
-use crate::run::{Said, failure_of, listen, raised_of};
+use crate::run::{Said, failure_of, listen, locked, raised_of};
 use crate::table::Table;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
@@ -34,10 +34,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The description of a run that every process gets. No field may be missing: `Option::deserialize`
-/// wants a null.
+/// expects a null.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Job {
@@ -56,12 +56,12 @@ struct Job {
     /// Number of shards of flows and packets, which have no slices, and of a ranking of everything.
     #[serde(deserialize_with = "Option::deserialize")]
     shards: Option<u32>,
-    /// All that the result depends on, defaults included: a process that takes the words for
-    /// something else refuses the run.
+    /// Everything that the result depends on, including defaults. A process that understands the
+    /// words differently refuses the run.
     parameters: Map<String, Value>,
 }
 
-/// A plan with its own number of shards.
+/// A plan with the number of shards of its run.
 struct Sharded<'a>(&'a DividedPlan, Option<u32>);
 
 impl PiecePlan for Sharded<'_> {
@@ -74,17 +74,17 @@ impl PiecePlan for Sharded<'_> {
     }
 }
 
-/// Bytes of a file that Python reads.
+/// A file that Python reads.
 struct PythonFile(Py<PyAny>);
 
 impl PythonFile {
-    /// Reads a file in large requests.
+    /// Wraps a file to read it in large requests.
     fn buffered(file: Py<PyAny>) -> BufReader<Self> {
         BufReader::with_capacity(REQUEST, Self(file))
     }
 }
 
-/// Bytes that Python is asked for at a time; it makes larger requests of its own.
+/// Bytes that are requested from Python at a time; Python may read ahead.
 const REQUEST: usize = 1 << 20;
 
 impl Read for PythonFile {
@@ -121,8 +121,8 @@ fn wrong(sentence: &str) -> PyErr {
     failure(sentence, false, None, None)
 }
 
-/// The captures that these names stand for: files, and those in directories; and what is wrong with
-/// directories.
+/// Returns the captures that these names stand for, files and those in directories, and the
+/// problems with directories.
 #[pyfunction]
 pub(crate) fn captures(py: Python<'_>, named: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<Problem>) {
     let (files, problems) = py.detach(|| captures_of(&named));
@@ -131,10 +131,10 @@ pub(crate) fn captures(py: Python<'_>, named: Vec<PathBuf>) -> (Vec<PathBuf>, Ve
     (files, problems.into_iter().filter_map(problem).collect())
 }
 
-/// What is wrong with a directory, in a sentence.
+/// A problem with a directory, in a sentence.
 type Problem = (String, PathBuf);
 
-/// The results that are known when all pieces were read.
+/// The results that are known when all pieces have been read.
 struct Whole {
     table: InputTable,
     summary: Box<CountSummary>,
@@ -151,9 +151,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) struct DividedJob {
     job: Job,
     plan: DividedPlan,
-    /// The format that the words ask for.
+    /// Format of the report, as in the words.
     format: ReportFormat,
-    /// The words ask for no remarks.
+    /// Whether the words suppress remarks.
     is_quiet: bool,
     grid: SliceGrid,
     whole: Mutex<Option<Whole>>,
@@ -170,11 +170,7 @@ impl DividedJob {
         Ok(Self { job, plan, format, is_quiet, grid, whole: Mutex::new(None) })
     }
 
-    fn whole(&self) -> MutexGuard<'_, Option<Whole>> {
-        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A piece of a file that Python opens: `open` gives a file that begins at an offset.
+    /// Opens a piece of a file that Python opens: `open` returns a file that begins at an offset.
     fn opened(
         &self,
         py: Python<'_>,
@@ -218,7 +214,7 @@ fn pieces_of(texts: &[String]) -> PyResult<Vec<Piece>> {
     pieces.map_err(|error| wrong(&format!("this text is no piece: {error}")))
 }
 
-/// Bytes of a report, the lines that were said, and whether all inputs were read to their end.
+/// Bytes of a report, messages, and whether all inputs were read to their end.
 type Report<'py> = (Bound<'py, PyBytes>, Vec<Said>, bool);
 
 /// An input that Python opens: its length if it may be divided, and a function that opens it at an
@@ -227,7 +223,7 @@ type Remote = (Option<u64>, Py<PyAny>);
 
 #[pymethods]
 impl DividedJob {
-    /// The inputs that the words of a count name, and the file that its results go to.
+    /// Returns the inputs and the output file that the words name.
     #[staticmethod]
     fn named(words: Vec<OsString>) -> PyResult<(Vec<PathBuf>, Option<PathBuf>)> {
         let DividedRun { plan, output, .. } = planned(&words)?;
@@ -235,8 +231,8 @@ impl DividedJob {
         Ok((inputs.collect(), output))
     }
 
-    /// The count of these words, of these inputs. `remotes` are inputs that Python opens, by their
-    /// number; relative times and the first packet are looked up in all of them.
+    /// Creates the run of these words and inputs. `remotes` are inputs that Python opens, by their
+    /// number. Reads inputs as far as relative times and the first packet require.
     #[new]
     fn new(
         py: Python<'_>,
@@ -281,7 +277,7 @@ impl DividedJob {
         Ok(made)
     }
 
-    /// Makes the same run in another process, from its text.
+    /// Creates the same run in another process from its text.
     #[staticmethod]
     fn of_text(text: &str) -> PyResult<Self> {
         let no_run = |error: serde_json::Error| wrong(&format!("this text is no run: {error}"));
@@ -305,13 +301,13 @@ impl DividedJob {
         }
     }
 
-    /// The run as text, without its inputs: a piece comes with the path of its own.
+    /// Returns the run as text, without its inputs: each piece comes with its path.
     fn text(&self) -> String {
         let job = Job { inputs: Vec::new(), ..self.job.clone() };
         serde_json::to_string(&job).expect("words and numbers are JSON")
     }
 
-    /// The pieces, as text: ranges of this many bytes of plain pcap files, and whole inputs.
+    /// Returns the pieces as text: ranges of this many bytes of plain pcap files, and whole inputs.
     fn pieces(
         &self,
         py: Python<'_>,
@@ -344,7 +340,7 @@ impl DividedJob {
         raised.map_or_else(|| Ok(text_of(&pieces)), Err)
     }
 
-    /// Reads a piece of this file; `open` gives the file from an offset on, if Python opens it.
+    /// Reads a piece of this file. If Python opens it, `open` returns the file from an offset on.
     #[pyo3(signature = (piece, path, budget, open = None))]
     fn read(
         &self,
@@ -383,8 +379,8 @@ impl DividedJob {
         Ok(PyBytes::new(py, &unread.to_bytes()))
     }
 
-    /// Joins what became of the pieces; those that have to be read again, if there are any. Raises
-    /// if no input could be opened. `problems` are those of directories.
+    /// Joins the results of the pieces. Returns the pieces that have to be read again, if there are
+    /// any. Raises if no input could be opened. `problems` are those of directories.
     fn join(
         &self,
         py: Python<'_>,
@@ -407,12 +403,12 @@ impl DividedJob {
         let (is_complete, said) =
             listen(|host| conclude(host, self.is_quiet, problems, &mut summary));
         let is_complete = is_complete.ok_or_else(|| raised_of(failure_of(&said)))?;
-        *self.whole() = Some(Whole { table, summary, said, is_complete });
+        *locked(&self.whole) = Some(Whole { table, summary, said, is_complete });
         Ok(Vec::new())
     }
 
-    /// The same table for whoever reduces, from what became of all pieces of this many inputs;
-    /// `None` unless they can be joined.
+    /// Returns the table for the reduce step from the results of all pieces of this many inputs, or
+    /// `None` if they cannot be joined.
     fn table_of<'py>(
         &self,
         py: Python<'py>,
@@ -433,14 +429,14 @@ impl DividedJob {
         })
     }
 
-    /// Which pieces count, and where their packets stand: for those who reduce.
+    /// Returns the table for the reduce step: which pieces count, and the places of their packets.
     fn table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let whole = self.whole();
+        let whole = locked(&self.whole);
         let whole = whole.as_ref().ok_or_else(|| wrong("the pieces were not joined"))?;
         Ok(PyBytes::new(py, &whole.table.to_bytes()))
     }
 
-    /// Reduces parts.
+    /// Creates the reduce step.
     fn shards(&self, table: &[u8]) -> PyResult<Shards> {
         let reducer = match &self.plan {
             DividedPlan::Count(plan) => {
@@ -461,7 +457,7 @@ impl DividedJob {
         })
     }
 
-    /// Counts all slices of this shard together.
+    /// Creates the count of all slices of this shard together.
     fn all_slices(&self, shard: u32) -> PyResult<WholeShard> {
         let DividedPlan::Count(plan) = &self.plan else {
             return Err(wrong("only a count has slices that are counted together"));
@@ -470,11 +466,11 @@ impl DividedJob {
         Ok(WholeShard { whole: Mutex::new(Some(whole)) })
     }
 
-    /// The report of all tallies, in the format that the words ask for; of flows and exports
-    /// without its rows. With it the lines that a run of one process says of its inputs, and
-    /// whether all of these were read to their end.
+    /// Returns the report of all tallies in the format of the words, for flows and exports without
+    /// the rows; the messages of a run in one process about its inputs; and whether all inputs were
+    /// read to their end.
     fn report<'py>(&self, py: Python<'py>, tallies: Vec<Vec<u8>>) -> PyResult<Report<'py>> {
-        let whole = self.whole().take();
+        let whole = locked(&self.whole).take();
         let whole =
             whole.ok_or_else(|| wrong("the pieces were not joined, or reported already"))?;
         let report = py.detach(|| self.reported(self.format, &tallies, whole.summary));
@@ -482,7 +478,7 @@ impl DividedJob {
         Ok((report, whole.said, whole.is_complete))
     }
 
-    /// The names and types of the rows of flows or of an export, for an engine: an empty table.
+    /// Returns an empty table with the names and types of the rows of flows or of an export.
     fn columns(&self) -> PyResult<Table> {
         let table = match &self.plan {
             DividedPlan::Flows(_, parameters) => table_of_flows(parameters, |_| Ok(())),
@@ -496,7 +492,7 @@ impl DividedJob {
 }
 
 impl DividedJob {
-    /// All that the result depends on, by name, as its document says it.
+    /// Returns everything that the result depends on, by name, as in its document.
     fn parameters(&self) -> PyResult<Map<String, Value>> {
         let nothing = CountSummary { inputs: Vec::new(), totals: Totals::default(), filter: None };
         let report = self.reported(ReportFormat::JSON, &[], Box::new(nothing));
@@ -517,26 +513,23 @@ impl DividedJob {
         summary: Box<CountSummary>,
     ) -> Result<Vec<u8>, PieceError> {
         let tallies = tallies.iter().map(Vec::as_slice);
+        let style = TerminalStyle::default();
         match &self.plan {
             DividedPlan::Count(plan) => {
+                let (wholes, tallies): (Vec<_>, Vec<_>) =
+                    tallies.partition(|tally| tally.first() == Some(&WholeTally::LETTER));
                 let mut slices: BTreeMap<i64, Vec<ShardTally>> = BTreeMap::new();
-                let mut wholes = Vec::new();
-                for tally in tallies {
-                    if tally.first() == Some(&WholeTally::LETTER) {
-                        wholes.push(WholeTally::from_bytes(tally)?);
-                        continue;
-                    }
-                    let tally = ShardTally::from_bytes(tally)?;
+                for tally in tallies.into_iter().map(ShardTally::from_bytes) {
+                    let tally = tally?;
                     slices.entry(tally.slice).or_default().push(tally);
                 }
                 let parameters = CountParameters::from(plan);
-                let mut report =
-                    CountReport::begin(format, &parameters, TerminalStyle::default(), Vec::new())?;
+                let mut report = CountReport::begin(format, &parameters, style, Vec::new())?;
                 let mut sums = SliceSums::new(plan, self.grid, &mut report);
-                for tallies in slices.into_values() {
-                    sums.slice(tallies)?;
+                slices.into_values().try_for_each(|tallies| sums.slice(tallies))?;
+                for whole in wholes {
+                    sums.whole(WholeTally::from_bytes(whole)?)?;
                 }
-                wholes.into_iter().try_for_each(|whole| sums.whole(whole))?;
                 let summary = sums.finish(summary)?;
                 Ok(report.finish(&summary)?)
             }
@@ -544,8 +537,7 @@ impl DividedJob {
                 let mut slices =
                     tallies.map(RankedSlice::from_bytes).collect::<Result<Vec<_>, _>>()?;
                 slices.sort_by_key(|ranked| ranked.slice);
-                let mut report =
-                    TopReport::begin(format, plan, TerminalStyle::default(), Vec::new())?;
+                let mut report = TopReport::begin(format, plan, style, Vec::new())?;
                 let mut sums = RankingSums::new(plan, self.grid, &mut report);
                 slices.into_iter().try_for_each(|slice| sums.slice(slice))?;
                 let summary = sums.finish(summary)?;
@@ -557,8 +549,7 @@ impl DividedJob {
                     sums.shard(&tally?)?;
                 }
                 let summary = sums.finish(summary);
-                let report =
-                    FlowReport::begin(format, parameters, TerminalStyle::default(), Vec::new())?;
+                let report = FlowReport::begin(format, parameters, style, Vec::new())?;
                 Ok(report.finish(&summary)?)
             }
             DividedPlan::Export(plan, parameters) => {
@@ -581,26 +572,22 @@ struct Taken(Arc<Mutex<Vec<RecordBatch>>>);
 type TakeBatch = Box<dyn FnMut(RecordBatch) -> io::Result<()> + Send>;
 
 impl Taken {
-    fn batches(&self) -> MutexGuard<'_, Vec<RecordBatch>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn taker(&self) -> TakeBatch {
         let taken = self.clone();
         Box::new(move |batch| {
-            taken.batches().push(batch);
+            locked(&taken.0).push(batch);
             Ok(())
         })
     }
 
-    /// The rows, and behind their columns those of their places: as an engine sorts them.
+    /// Returns the rows with the columns of their places appended, by which an engine sorts them.
     fn placed<P>(self, schema: &Schema, places: &[P], columns: &[PlaceColumn<P>]) -> Table {
         let fields = schema.fields().iter().cloned();
         let behind =
             columns.iter().map(|(name, _)| Arc::new(Field::new(*name, DataType::Int64, false)));
         let schema = Arc::new(Schema::new(fields.chain(behind).collect::<Vec<_>>()));
         let mut first = 0;
-        let taken = std::mem::take(&mut *self.batches());
+        let taken = std::mem::take(&mut *locked(&self.0));
         let batches = taken.into_iter().map(|batch| {
             let places = &places[first..first + batch.num_rows()];
             first += batch.num_rows();
@@ -619,7 +606,7 @@ impl Taken {
 /// A column of places: its name, and the number in it.
 type PlaceColumn<P> = (&'static str, fn(&P) -> i64);
 
-/// Flows are sorted by their start, and then by these.
+/// The columns by which flows are sorted after their start.
 const BEGUN: [PlaceColumn<PacketPlace>; 4] = [
     ("begun_ns", |place| place.latest_ns),
     ("begun_input", |place| place.input.into()),
@@ -627,7 +614,7 @@ const BEGUN: [PlaceColumn<PacketPlace>; 4] = [
     ("begun_packet", |place| place.packet as i64),
 ];
 
-/// Rows of an export are sorted by these.
+/// The columns by which rows of an export are sorted.
 const PLACE: [PlaceColumn<RowPlace>; 6] = [
     ("begun_slice", |place| place.slice),
     ("begun_ns", |place| place.packet.latest_ns),
@@ -637,7 +624,7 @@ const PLACE: [PlaceColumn<RowPlace>; 6] = [
     ("begun_element", |place| place.element as i64),
 ];
 
-/// The flows that `list` lists.
+/// Returns the result of `list` and a table of the flows that it lists.
 fn table_of_flows<T>(
     parameters: &FlowParameters,
     list: impl FnOnce(&mut dyn FnMut(PlacedFlow) -> io::Result<()>) -> Result<T, PieceError>,
@@ -653,7 +640,7 @@ fn table_of_flows<T>(
     Ok((tally, taken.placed(&schema, &places, &BEGUN)))
 }
 
-/// The rows that `make` makes.
+/// Returns the result of `make` and a table of the rows that it makes.
 fn table_of_rows<T>(
     parameters: &ExportParameters,
     make: impl FnOnce(
@@ -671,16 +658,10 @@ fn table_of_rows<T>(
     Ok((tally, taken.placed(&schema, &places, &PLACE)))
 }
 
-/// The parts of a piece: tuples of slice, shard and bytes.
+/// Iterator over the parts of a piece: tuples of slice, shard and bytes.
 #[pyclass(module = "flowsieve._native", frozen)]
 pub(crate) struct PartsOfPiece {
     reader: Mutex<Option<PieceReader>>,
-}
-
-impl PartsOfPiece {
-    fn reader(&self) -> MutexGuard<'_, Option<PieceReader>> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[pymethods]
@@ -691,16 +672,16 @@ impl PartsOfPiece {
 
     fn __next__<'py>(&self, py: Python<'py>) -> Option<(i64, u32, Bound<'py, PyBytes>)> {
         let part = py.detach(|| {
-            let part: SlicePart = self.reader().as_mut()?.next()?;
+            let part: SlicePart = locked(&self.reader).as_mut()?.next()?;
             Some((part.slice, part.shard, part.to_bytes()))
         });
         part.map(|(slice, shard, bytes)| (slice, shard, PyBytes::new(py, &bytes)))
     }
 
-    /// Returns what became of the piece. Raises if its bytes could not be read, which is no damage:
-    /// reading it again may help.
+    /// Returns the result of the piece. Raises if its bytes could not be read, which is no damage:
+    /// another attempt may succeed.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let reader = self.reader().take();
+        let reader = locked(&self.reader).take();
         let reader = reader.ok_or_else(|| wrong("the piece was finished already"))?;
         let input = py.detach(|| reader.finish()).map_err(explained)?;
         Ok(PyBytes::new(py, &input.to_bytes()))
@@ -718,12 +699,12 @@ enum Reducer {
 /// Reduces the parts of shards, one shard after the other.
 #[pyclass(module = "flowsieve._native", frozen)]
 pub(crate) struct Shards {
-    /// The parts are those of the shard that is next.
+    /// The reducer, and the parts of the next shard.
     reducer: Mutex<(Reducer, Vec<SlicePart>)>,
     table: InputTable,
 }
 
-/// The tally of a shard if it has one, the rows of it, and its part of all slices.
+/// The tally of a shard, its rows, and its part of all slices, as far as they exist.
 type Reduced<'py> = (Option<Bound<'py, PyBytes>>, Option<Table>, Option<Bound<'py, PyBytes>>);
 
 #[pymethods]
@@ -731,13 +712,13 @@ impl Shards {
     /// Adds a part of the shard that is reduced next.
     fn add(&self, part: &[u8]) -> PyResult<()> {
         let part = SlicePart::from_bytes(part).map_err(explained)?;
-        self.reducer.lock().unwrap_or_else(PoisonError::into_inner).1.push(part);
+        locked(&self.reducer).1.push(part);
         Ok(())
     }
 
-    /// The tally of a shard of a slice from its parts; of a list of flows or an export the rows of
-    /// the shard, with their places; of a count with slices what the shard has of all of them,
-    /// unless that is added to `all_slices`.
+    /// Reduces the parts of a shard of a slice. Returns its tally; for a list of flows or an export
+    /// the rows of the shard, with their places; and for a count with slices its part of all
+    /// slices, unless that is added to `all_slices`.
     #[pyo3(signature = (slice, shard, all_slices = None))]
     fn reduce<'py>(
         &self,
@@ -747,15 +728,15 @@ impl Shards {
         all_slices: Option<&WholeShard>,
     ) -> PyResult<Reduced<'py>> {
         let reduced = py.detach(|| {
-            let mut locked = self.reducer.lock().unwrap_or_else(PoisonError::into_inner);
-            let (reducer, parts) = &mut *locked;
+            let mut state = locked(&self.reducer);
+            let (reducer, parts) = &mut *state;
             let parts = std::mem::take(parts);
             Ok(match reducer {
                 Reducer::Count(count) => {
                     let (tally, whole) = count.count(slice, shard, &parts, &self.table)?;
                     let whole = match (whole, all_slices) {
                         (Some(part), Some(all_slices)) => {
-                            all_slices.whole().as_mut().map_or(Ok(()), |all| all.add(&part))?;
+                            all_slices.add_part(&part)?;
                             None
                         }
                         (whole, _) => whole.map(|whole| whole.to_bytes()),
@@ -796,8 +777,8 @@ pub(crate) struct WholeShard {
 }
 
 impl WholeShard {
-    fn whole(&self) -> MutexGuard<'_, Option<ShardWhole>> {
-        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    fn add_part(&self, part: &WholePart) -> Result<(), PieceError> {
+        locked(&self.whole).as_mut().map_or(Ok(()), |whole| whole.add(part))
     }
 }
 
@@ -805,16 +786,12 @@ impl WholeShard {
 impl WholeShard {
     /// Adds the part of a slice.
     fn add(&self, py: Python<'_>, part: Vec<u8>) -> PyResult<()> {
-        py.detach(|| {
-            let part = WholePart::from_bytes(&part)?;
-            self.whole().as_mut().map_or(Ok(()), |whole| whole.add(&part))
-        })
-        .map_err(explained)
+        py.detach(|| self.add_part(&WholePart::from_bytes(&part)?)).map_err(explained)
     }
 
     /// Returns the tally.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let whole = self.whole().take();
+        let whole = locked(&self.whole).take();
         let whole = whole.ok_or_else(|| wrong("the shard was finished already"))?;
         Ok(PyBytes::new(py, &py.detach(|| whole.finish().to_bytes())))
     }

@@ -12,14 +12,14 @@ use flowsieve::report::{CountPage, svg};
 use flowsieve::zone::Zone;
 use pyo3::prelude::*;
 
-/// The figure of distinct elements over time, as SVG; empty if there is one slice.
+/// Draws distinct elements over time as SVG; returns an empty text if there is only one slice.
 #[pyfunction]
 pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &str) -> String {
     py.detach(|| {
         let mut page = CountPage::default();
         for batch in rows.batches() {
             for slice in slices(batch) {
-                // It keeps slices in memory, which cannot fail.
+                // Cannot fail, since the page keeps slices in memory.
                 let _ = page.slice(&slice);
             }
         }
@@ -30,7 +30,7 @@ pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &s
     })
 }
 
-/// The zone of the times in these rows.
+/// Returns the time zone of the rows.
 fn zone_of(rows: &Table) -> Zone {
     let first = rows.batches().first();
     let field = first.and_then(|batch| batch.schema().field_with_name("start").ok().cloned());
@@ -40,7 +40,7 @@ fn zone_of(rows: &Table) -> Zone {
     }
 }
 
-/// What the figure shows of these rows.
+/// Iterates over the slices in these rows, with the fields that the figure shows.
 fn slices(batch: &RecordBatch) -> impl Iterator<Item = SliceResult> {
     let time = |name: &str, row| {
         let column = batch.column_by_name(name)?;

@@ -1,4 +1,4 @@
-//! Filters by themselves: values go in as columns, one an attribute.
+//! Filters of plain values, which are inserted as columns, one for each attribute.
 
 use crate::failure;
 use crate::table::Reduced;
@@ -30,13 +30,13 @@ const LABEL: &str = "flowsieve.values/1 ";
 /// A column of values.
 #[derive(FromPyObject)]
 enum Column<'py> {
-    /// Numbers of 64 bits, little-endian, one behind the other.
+    /// Numbers of 64 bits, little-endian, one after the other.
     Words(Bound<'py, PyBytes>),
     /// Anything else, as bytes.
     Bytes(Vec<Vec<u8>>),
 }
 
-/// The same without Python, for work while other threads run.
+/// A column without Python objects, for work without Python's lock.
 enum Values<'a> {
     Words(&'a [u8]),
     Bytes(&'a [Vec<u8>]),
@@ -73,7 +73,7 @@ fn values<'a>(columns: &'a [Column<'_>]) -> PyResult<Vec<Values<'a>>> {
     Ok(values)
 }
 
-/// Digests of elements, in batches.
+/// Calls `take` with the digests of the elements, in batches.
 fn each_batch(columns: &[Values<'_>], digester: Digester, mut take: impl FnMut(DigestColumns<'_>)) {
     let elements = columns.first().map_or(0, Values::len);
     let (mut whole, mut attributes) = (Vec::new(), Vec::new());
@@ -89,7 +89,7 @@ fn each_batch(columns: &[Values<'_>], digester: Digester, mut take: impl FnMut(D
     }
 }
 
-/// An element of one attribute is that attribute.
+/// Returns the digest of the whole element; an element of one attribute is that attribute.
 fn whole_of(attributes: &[Digest]) -> Digest {
     match attributes {
         [one] => *one,
@@ -110,11 +110,11 @@ fn of_file(path: &Path, sentence: impl Display) -> PyErr {
 #[pyclass(module = "flowsieve._native", frozen)]
 pub(crate) struct Filter {
     filter: Mutex<SavedFilter>,
-    /// The process that last had the lock for certain.
+    /// The process that is known to have had the lock last.
     process: AtomicU32,
 }
 
-/// Attempts, a millisecond apart, of a child of a fork to get a lock that perhaps nobody opens.
+/// Attempts, a millisecond apart, of a child of a fork to get a lock that may never be released.
 const TRIES: usize = 200;
 
 impl From<SavedFilter> for Filter {
@@ -130,7 +130,7 @@ impl Filter {
             if self.process.load(Relaxed) == process {
                 return Ok(self.filter.lock().unwrap_or_else(PoisonError::into_inner));
             }
-            // A child of a fork. If a thread of the parent was at work, it is not here to end that.
+            // A child of a fork has no thread to release a lock that one of the parent held.
             match self.filter.try_lock() {
                 Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(1)),
                 Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
@@ -154,7 +154,7 @@ impl Filter {
         Ok(bytes)
     }
 
-    /// The names of the attributes, and the kind of element if it was saved by a count.
+    /// Returns the names of the attributes, and the kind of element if a count saved the filter.
     fn described(&self) -> PyResult<(Vec<String>, Option<ElementLabel>)> {
         let filter = self.lock()?;
         if let Some(label) = ElementLabel::parse(filter.label()) {
@@ -169,7 +169,7 @@ impl Filter {
     }
 }
 
-/// Estimate, standard error, lower and upper bound; each that holds.
+/// Estimate, standard error, lower and upper bound, as far as they exist.
 type Bounds = (Option<f64>, Option<f64>, u64, Option<u64>);
 
 #[pymethods]
@@ -204,7 +204,7 @@ impl Filter {
         Ok(filter.map_err(wrong)?.into())
     }
 
-    /// A filter that was saved, by a count or from Python.
+    /// Loads a filter that a count or Python saved.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let filter = py.detach(|| SavedFilter::load(&path));
@@ -241,7 +241,7 @@ impl Filter {
         })
     }
 
-    /// Removes elements; whether the structure can.
+    /// Removes elements; returns whether the structure supports it.
     fn remove(&self, py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<bool> {
         let columns = values(&columns)?;
         py.detach(|| {
@@ -257,7 +257,7 @@ impl Filter {
         })
     }
 
-    /// Returns whether elements were inserted: a byte each, 1 for yes.
+    /// Returns whether elements were inserted, one byte for each: 1 for yes.
     fn contains<'py>(
         &self,
         py: Python<'py>,
@@ -276,7 +276,7 @@ impl Filter {
         Ok(PyBytes::new(py, &answers))
     }
 
-    /// Asks the filter for elements with these values; `None` stands for any value.
+    /// Queries elements with these values; `None` stands for any value.
     fn query(&self, values: Vec<Option<Vec<u8>>>) -> PyResult<&'static str> {
         let filter = self.lock()?;
         let digester = Digester::new(filter.seed());
@@ -287,7 +287,7 @@ impl Filter {
         Ok(answer(filter.contains_where(Pattern { whole, attributes: &attributes })))
     }
 
-    /// The same of a filter that a count saved, for values as `flowsieve filter query` takes them.
+    /// Queries a filter that a count saved, for values as in `flowsieve filter query`.
     fn query_text(&self, text: &str) -> PyResult<&'static str> {
         let (_, label) = self.described()?;
         let label = label.ok_or_else(|| wrong("the elements of this filter are plain values"))?;
@@ -300,23 +300,23 @@ impl Filter {
         Ok(answer(answers.fold(PatternAnswer::Absent, PatternAnswer::or)))
     }
 
-    /// Estimate, standard error, lower and upper bound of the distinct elements.
+    /// Returns estimate, standard error, lower and upper bound of the distinct elements.
     fn estimate(&self) -> PyResult<Option<Bounds>> {
         let estimate = self.lock()?.distinct();
         Ok(estimate.map(|it| (it.point(), it.point_error(), it.lower(), it.upper())))
     }
 
-    /// The filter looks at one element in 2^stage.
+    /// Returns the stage: the filter looks at one element in 2^stage.
     fn stage(&self) -> PyResult<u32> {
         Ok(self.lock()?.stage())
     }
 
-    /// A filter of the same elements.
+    /// Returns a copy.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         py.detach(|| self.to_bytes()).and_then(|bytes| Self::from_bytes(py, &bytes))
     }
 
-    /// A filter from its bytes, as `__reduce__` makes them and a file has them.
+    /// Creates a filter from its bytes, as in `__reduce__` and in a file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, mut bytes: &[u8]) -> PyResult<Self> {
         let length = bytes.len() as u64;
@@ -324,34 +324,35 @@ impl Filter {
         Ok(filter.map_err(wrong)?.into())
     }
 
-    /// The filter for `pickle`.
+    /// Returns the filter for `pickle`.
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let (py, filter) = (this.py(), this.get());
         let bytes = py.detach(|| filter.to_bytes())?;
         Ok((this.get_type().getattr("from_bytes")?, (PyBytes::new(py, &bytes),)))
     }
 
-    /// Takes in all elements of another filter of the same parameters.
+    /// Adds all elements of another filter of the same parameters.
     fn unite(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
-        // A copy, so that no thread holds one lock and waits for another.
+        // Copy, so that no thread holds one lock and waits for another.
         let other = other.copy(py)?;
         let other = other.filter.into_inner().unwrap_or_else(PoisonError::into_inner);
         py.detach(|| unite(&mut *self.lock()?, other).map_err(wrong))
     }
 
-    /// Names of the attributes, and the kind of element of a filter that a count saved.
+    /// Returns the names of the attributes, and the kind of element if a count saved the filter.
     fn attributes(&self) -> PyResult<(Vec<String>, Option<String>)> {
         let (names, label) = self.described()?;
         Ok((names, label.map(|label| label.rule.kind.name().into_owned())))
     }
 
-    /// Whether every input was read to its end when a count saved the filter.
+    /// Returns whether every input was read to its end when a count saved the filter.
     fn is_complete(&self) -> PyResult<bool> {
         let label = ElementLabel::parse(self.lock()?.label());
         Ok(label.is_none_or(|label| label.is_complete))
     }
 
-    /// Structure, bytes of its arrays, share of them in use, seed, shards.
+    /// Returns the structure, the bytes of the arrays, the share of them in use, the seed, and the
+    /// number of shards.
     fn describe(&self) -> PyResult<(&'static str, u64, f64, u64, usize)> {
         let filter = self.lock()?;
         let stats = filter.stats();

@@ -1,7 +1,8 @@
 //! flowsieve for Python: the commands of the program, run in this process, and filters.
 //!
-//! This crate knows no option and no column. A command is a list of words, as in a shell; its rows
-//! come back as Arrow record batches, and everything else as the JSON document that follows them.
+//! This crate knows no options and no columns. A command is a list of words, as in a shell; its
+//! rows are returned as Arrow record batches, and everything else as the JSON document that follows
+//! them.
 
 mod distributed;
 mod figure;
@@ -12,7 +13,7 @@ mod table;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// The exception of the package for a run without a result.
+/// Creates the package's exception for a run without a result.
 pub(crate) fn failure(
     sentence: &str,
     is_usage: bool,
@@ -28,7 +29,7 @@ pub(crate) fn failure(
     })
 }
 
-/// Everything that the command line declares, as JSON: commands, options, fields of results.
+/// Returns the command line's declarations as JSON: commands, options, and fields of results.
 #[pyfunction]
 fn describe() -> String {
     flowsieve::cli::describe().to_string()

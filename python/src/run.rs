@@ -1,4 +1,4 @@
-//! A command at work in a thread of its own, and what comes of it.
+//! A command that runs in its own thread, and its output.
 
 use crate::failure;
 use crate::table::{Table, compact, stream_capsule};
@@ -18,17 +18,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle, ThreadId, current, sleep};
 use std::time::Duration;
 
-/// Pieces of output that wait to be read. A piece is a buffer of the program's output, or a batch
-/// of rows.
+/// Most pieces of output that wait to be read. A piece is a buffer of the program's output, or a
+/// batch of rows.
 const WAITING: usize = 4;
 
-/// Time between two looks at signals, and two reports of progress.
+/// Time between two checks for signals, and two reports of progress.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Time that an interrupted command has to remove its temporary files.
+/// Time that an interrupted command gets to remove its temporary files.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// A line that a command said: its text, and the path and offset of what it is about.
+/// A message of a command: its text, and the path and offset that it is about.
 pub(crate) type Said = (String, Option<PathBuf>, Option<u64>);
 
 /// Messages and progress of a command, and the flag that ends it.
@@ -37,14 +37,14 @@ struct Stage {
     said: Mutex<Vec<Said>>,
     bytes: AtomicU64,
     packets: AtomicU64,
-    /// 0 if it is not known.
+    /// 0 if the total is not known.
     total_bytes: AtomicU64,
     stop: StopFlag,
     /// The thread that runs Python's handlers while it waits for output.
     calling: Mutex<Option<ThreadId>>,
 }
 
-/// Takes what a command shows, in the thread that runs it.
+/// Receives the output and messages of a command, in the thread that runs it.
 struct Taker {
     output: SyncSender<Vec<u8>>,
     stage: Arc<Stage>,
@@ -74,7 +74,7 @@ impl Host for Taker {
     }
 }
 
-/// Runs `work` with a host; returns the lines that were said, too.
+/// Runs `work` with a host; returns its result and messages.
 pub(crate) fn listen<T>(work: impl FnOnce(Arc<dyn Host>) -> T) -> (T, Vec<Said>) {
     let stage = Arc::new(Stage::default());
     let (output, _) = sync_channel(0);
@@ -83,7 +83,7 @@ pub(crate) fn listen<T>(work: impl FnOnce(Arc<dyn Host>) -> T) -> (T, Vec<Said>)
     (result, said)
 }
 
-/// The failure of a command that could read nothing: the first line that it said.
+/// Returns the failure of a command that could read nothing: its first message.
 pub(crate) fn failure_of(said: &[Said]) -> Failure {
     let Some((line, path, offset)) = said.first() else {
         return because("the command ended without a result");
@@ -92,8 +92,8 @@ pub(crate) fn failure_of(said: &[Said]) -> Failure {
     Failure { place, ..because(line.trim_start_matches("flowsieve: ")) }
 }
 
-/// Opens a lock; what it guards is whole even if somebody panicked.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex. A panic of another thread leaves the guarded data whole, so poison is ignored.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -103,16 +103,26 @@ struct Output {
     piece: Vec<u8>,
     at: usize,
     stage: Arc<Stage>,
-    /// Called with the bytes read, the packets seen, and all bytes if that is known.
+    /// Function that gets the bytes read, the packets seen, and the total bytes if known.
     progress: Option<Py<PyAny>>,
-    /// Another library reads, perhaps while it holds Python's lock, so Python is not asked.
+    /// Whether another library reads, perhaps while it holds Python's lock, so that Python must not
+    /// be called.
     is_alone: bool,
-    /// The exception that Python raised meanwhile.
+    /// An exception that Python raised while the output was read.
     raised: Option<PyErr>,
 }
 
 impl Output {
-    /// Lets Python see signals, and reports progress.
+    fn new(
+        pieces: Receiver<Vec<u8>>,
+        piece: Vec<u8>,
+        stage: Arc<Stage>,
+        progress: Option<Py<PyAny>>,
+    ) -> Self {
+        Self { pieces, piece, at: 0, stage, progress, is_alone: false, raised: None }
+    }
+
+    /// Lets Python handle signals, and reports progress.
     fn tick(&mut self) -> io::Result<()> {
         if self.is_alone {
             return Ok(());
@@ -133,12 +143,12 @@ impl Output {
         result.map_err(|raised| {
             self.stage.stop.set();
             self.raised = Some(raised);
-            // `Read` takes `Interrupted` for something to try again.
+            // Not `ErrorKind::Interrupted`, after which `Read` tries again.
             io::Error::other("interrupted")
         })
     }
 
-    /// Waits for a piece; whether there is one.
+    /// Waits for a piece; returns whether there is one.
     fn wait(&mut self) -> io::Result<bool> {
         while self.at == self.piece.len() {
             match self.pieces.recv_timeout(TICK) {
@@ -169,8 +179,8 @@ enum State {
     Begun(Output),
     /// Rows are being read.
     Rows(Box<StreamReader<Output>>),
-    /// Everything was read: the document behind the rows, and whether all inputs were read to
-    /// their end.
+    /// Everything was read: the document after the rows, and whether all inputs were read to their
+    /// end.
     Read { document: Vec<u8>, is_complete: bool },
     /// There is no result: the command failed, was interrupted, or was closed.
     Ended(Failure),
@@ -179,7 +189,7 @@ enum State {
 /// The thread of a command.
 enum Worker {
     Running(JoinHandle<Result<bool, Failure>>),
-    /// It ended; whether all inputs were read to their end.
+    /// The thread ended; whether all inputs were read to their end.
     Done(bool),
 }
 
@@ -188,34 +198,34 @@ struct Command {
     state: State,
     worker: Worker,
     stage: Arc<Stage>,
-    /// Rows that were shown and are still to be read, or the end of the rows.
+    /// The next rows, which were shown but not read yet; `None` within at the end of the rows.
     shown: Option<(SchemaRef, Option<RecordBatch>)>,
 }
 
-/// Why nothing more can be read.
-enum Trouble {
-    /// Python raised while we waited.
+/// Error of reading a command's output.
+enum ReadError {
+    /// Python raised an exception.
     Raised(PyErr),
-    /// There is no result.
+    /// The command has no result.
     Failed(Failure),
 }
 
-/// The exception of a failure.
+/// Creates the exception of a failure.
 pub(crate) fn raised_of(Failure { sentence, is_usage, place }: Failure) -> PyErr {
     let (path, offset) = place.map_or((None, None), |place| (Some(place.path), place.offset));
     failure(&sentence, is_usage, path, offset)
 }
 
-impl From<Trouble> for PyErr {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Raised(raised) => raised,
-            Trouble::Failed(failed) => raised_of(failed),
+impl From<ReadError> for PyErr {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Raised(raised) => raised,
+            ReadError::Failed(failed) => raised_of(failed),
         }
     }
 }
 
-/// A failure without a place.
+/// Creates a failure without a place.
 fn because(sentence: &str) -> Failure {
     Failure { sentence: sentence.to_owned(), is_usage: false, place: None }
 }
@@ -233,16 +243,18 @@ const CALLED_BACK: &str =
     "the result is being read while progress is reported, so nothing of it can be read from there";
 
 impl Command {
-    /// Begins to read rows if nothing was read yet; returns their names and types.
-    fn begin_rows(&mut self) -> Result<SchemaRef, Trouble> {
+    /// Begins to read rows if nothing was read yet; returns their schema.
+    fn begin_rows(&mut self) -> Result<SchemaRef, ReadError> {
         if let Some((schema, _)) = &self.shown {
             return Ok(Arc::clone(schema));
         }
         if !matches!(self.state, State::Begun(_)) {
             return match &self.state {
                 State::Rows(rows) => Ok(rows.schema()),
-                State::Ended(failure) => Err(Trouble::Failed(failure.clone())),
-                State::Begun(_) | State::Read { .. } => Err(Trouble::Failed(because(READ_ALREADY))),
+                State::Ended(failure) => Err(ReadError::Failed(failure.clone())),
+                State::Begun(_) | State::Read { .. } => {
+                    Err(ReadError::Failed(because(READ_ALREADY)))
+                }
             };
         }
         let State::Begun(mut output) = self.take() else { unreachable!("it was just looked at") };
@@ -260,7 +272,7 @@ impl Command {
     }
 
     /// Reads the next rows; `None` at the end, once.
-    fn next(&mut self) -> Result<Option<RecordBatch>, Trouble> {
+    fn next(&mut self) -> Result<Option<RecordBatch>, ReadError> {
         if let Some((_, batch)) = self.shown.take() {
             return Ok(batch);
         }
@@ -280,25 +292,25 @@ impl Command {
         }
     }
 
-    /// Reads all that is left of the output of a command without rows.
-    fn text(&mut self) -> Result<(Vec<u8>, bool), Trouble> {
+    /// Reads the rest of the output of a command without rows.
+    fn text(&mut self) -> Result<(Vec<u8>, bool), ReadError> {
         if matches!(self.state, State::Begun(_)) {
             self.finish()?;
         }
         self.document()
     }
 
-    /// Returns what stood behind the rows, and whether all inputs were read to their end.
-    fn document(&self) -> Result<(Vec<u8>, bool), Trouble> {
+    /// Returns the document after the rows, and whether all inputs were read to their end.
+    fn document(&self) -> Result<(Vec<u8>, bool), ReadError> {
         match &self.state {
             State::Read { document, is_complete } => Ok((document.clone(), *is_complete)),
-            State::Ended(failure) => Err(Trouble::Failed(failure.clone())),
-            State::Begun(_) | State::Rows(_) => Err(Trouble::Failed(because(ROWS_FIRST))),
+            State::Ended(failure) => Err(ReadError::Failed(failure.clone())),
+            State::Begun(_) | State::Rows(_) => Err(ReadError::Failed(because(ROWS_FIRST))),
         }
     }
 
     /// Reads to the end of the output, and waits for the command.
-    fn finish(&mut self) -> Result<(), Trouble> {
+    fn finish(&mut self) -> Result<(), ReadError> {
         let (output, has_rows) = match &mut self.state {
             State::Begun(output) => (output, false),
             State::Rows(rows) => (rows.get_mut(), true),
@@ -311,7 +323,7 @@ impl Command {
         }
         match self.join() {
             Err(failure) => Err(self.end(failure)),
-            // Rows without a document are not all of the rows.
+            // Without the document the rows are incomplete.
             Ok(_) if has_rows && document.is_empty() => Err(self.ended_early()),
             Ok(is_complete) => {
                 self.state = State::Read { document, is_complete };
@@ -320,15 +332,15 @@ impl Command {
         }
     }
 
-    /// Takes the state out, to put another one in its place.
+    /// Takes the state out, to replace it by another one.
     fn take(&mut self) -> State {
         std::mem::replace(&mut self.state, State::Ended(because(INTERRUPTED)))
     }
 
-    /// From now on there is no result, for this reason.
-    fn end(&mut self, failure: Failure) -> Trouble {
+    /// Ends the command without a result.
+    fn end(&mut self, failure: Failure) -> ReadError {
         self.state = State::Ended(failure.clone());
-        Trouble::Failed(failure)
+        ReadError::Failed(failure)
     }
 
     fn join(&mut self) -> Result<bool, Failure> {
@@ -343,7 +355,7 @@ impl Command {
     /// Ends the command and gives it a moment to remove its temporary files.
     fn stop(&mut self, sentence: &str) {
         self.stage.stop.set();
-        // Without somebody who reads, a command that waits for that goes on.
+        // Dropping the output lets a command continue that waits for its reader.
         self.state = State::Ended(because(sentence));
         for _ in 0..PATIENCE.as_millis() / 5 {
             match &self.worker {
@@ -353,10 +365,10 @@ impl Command {
         }
     }
 
-    /// Ends the command because Python raised.
-    fn interrupted(&mut self, raised: Option<PyErr>) -> Trouble {
+    /// Ends the command because Python raised an exception.
+    fn interrupted(&mut self, raised: Option<PyErr>) -> ReadError {
         self.stop(INTERRUPTED);
-        raised.map_or_else(|| Trouble::Failed(because(INTERRUPTED)), Trouble::Raised)
+        raised.map_or_else(|| ReadError::Failed(because(INTERRUPTED)), ReadError::Raised)
     }
 
     /// Ends the command unless everything was read.
@@ -366,9 +378,9 @@ impl Command {
         }
     }
 
-    /// The command ended without a result: because it failed, or because it could read nothing.
-    fn ended_early(&mut self) -> Trouble {
-        // It may still wait for somebody who reads.
+    /// Ends a command that has no result because it failed, or could read nothing.
+    fn ended_early(&mut self) -> ReadError {
+        // Drop the output, since the command may still wait for its reader.
         self.take();
         if let Err(failure) = self.join() {
             return self.end(failure);
@@ -378,12 +390,12 @@ impl Command {
     }
 }
 
-/// A command among threads and processes.
+/// A command that several threads, and children of a fork, may use.
 struct Shared {
     command: Mutex<Command>,
     stage: Arc<Stage>,
-    /// The process that began the command: a child of a fork has none of its threads, and perhaps
-    /// locks that nobody opens.
+    /// The process that began the command. A child of a fork has none of its threads, and perhaps
+    /// locks that are never released.
     process: u32,
 }
 
@@ -392,19 +404,20 @@ impl Shared {
         self.process != std::process::id()
     }
 
-    fn lock(&self) -> Result<MutexGuard<'_, Command>, Trouble> {
+    fn lock(&self) -> Result<MutexGuard<'_, Command>, ReadError> {
         if self.is_forked() {
-            return Err(Trouble::Failed(because(FORKED)));
+            return Err(ReadError::Failed(because(FORKED)));
         }
-        // This thread reads already, and called Python meanwhile.
+        // This thread is reading already, and Python called back.
         if *locked(&self.stage.calling) == Some(current().id()) {
-            return Err(Trouble::Failed(because(CALLED_BACK)));
+            return Err(ReadError::Failed(because(CALLED_BACK)));
         }
         Ok(locked(&self.command))
     }
 
-    /// The command, for a caller in Python: signals are seen, and progress is reported.
-    fn lock_for_python(&self) -> Result<MutexGuard<'_, Command>, Trouble> {
+    /// Locks the command for a caller in Python, so that signals are handled and progress is
+    /// reported.
+    fn lock_for_python(&self) -> Result<MutexGuard<'_, Command>, ReadError> {
         let mut command = self.lock()?;
         if let State::Rows(rows) = &mut command.state {
             rows.get_mut().is_alone = false;
@@ -414,7 +427,7 @@ impl Shared {
 }
 
 impl Drop for Shared {
-    /// A child of a fork does not touch its copies of threads and channels.
+    /// Forgets the copies of threads and channels in a child of a fork.
     fn drop(&mut self) {
         if self.is_forked() {
             let command = self.command.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -428,14 +441,14 @@ impl Drop for Shared {
 struct Rows {
     schema: SchemaRef,
     shared: Arc<Shared>,
-    /// Called once at the end of the rows with what the command said.
+    /// Function that gets the command's messages once, at the end of the rows.
     ended: Option<Py<PyAny>>,
 }
 
 impl Rows {
-    /// Lets Python warn. The library may hold Python's lock while it waits for these rows, so another
-    /// thread takes the lock; if it cannot get it soon, the warning comes later.
-    fn warn(&mut self) -> Result<(), Trouble> {
+    /// Lets Python warn. The library may hold Python's lock while it waits for these rows, so
+    /// another thread takes the lock; if that takes long, the warning comes later.
+    fn warn(&mut self) -> Result<(), ReadError> {
         let said = std::mem::take(&mut *locked(&self.shared.stage.said));
         let Some(ended) = self.ended.take().filter(|_| !said.is_empty()) else { return Ok(()) };
         let (done, warned) = sync_channel(1);
@@ -452,8 +465,8 @@ impl Rows {
         if Builder::new().name("flowsieve-warn".to_owned()).spawn(warn).is_err() {
             return Ok(());
         }
-        // Warnings may be errors.
-        warned.recv_timeout(PATIENCE).map_or(Ok(()), |raised| Err(Trouble::Raised(raised)))
+        // Python may turn warnings into errors.
+        warned.recv_timeout(PATIENCE).map_or(Ok(()), |raised| Err(ReadError::Raised(raised)))
     }
 }
 
@@ -462,7 +475,7 @@ impl Iterator for Rows {
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.shared.lock().and_then(|mut command| {
-            // The end of the rows is said once, and a library may ask again.
+            // A library may pull again after the end, which `next` only returns once.
             if let State::Rows(rows) = &mut command.state {
                 rows.get_mut().is_alone = true;
             }
@@ -475,10 +488,10 @@ impl Iterator for Rows {
             Ok(None) => self.warn().map(|()| None),
             next => next,
         };
-        let next = next.map_err(|trouble| {
-            let sentence = match trouble {
-                Trouble::Failed(failure) => failure.sentence,
-                Trouble::Raised(raised) => raised.to_string(),
+        let next = next.map_err(|error| {
+            let sentence = match error {
+                ReadError::Failed(failure) => failure.sentence,
+                ReadError::Raised(raised) => raised.to_string(),
             };
             ArrowError::ExternalError(sentence.into())
         });
@@ -492,7 +505,7 @@ impl RecordBatchReader for Rows {
     }
 }
 
-/// A command at work. Rows are read first, then the document behind them.
+/// A running command. Its rows are read first, then the document after them.
 #[pyclass(module = "flowsieve._native", frozen)]
 pub(crate) struct Run {
     shared: Arc<Shared>,
@@ -521,47 +534,31 @@ impl Run {
         let all: Vec<OsString> = all.collect();
         let builder = Builder::new().name("flowsieve".to_owned());
         let thread = builder.spawn(move || run_for(Arc::new(taker), all))?;
-        let output = Output {
-            pieces,
-            piece: Vec::new(),
-            at: 0,
-            stage,
-            progress,
-            is_alone: false,
-            raised: None,
-        };
+        let output = Output::new(pieces, Vec::new(), stage, progress);
         Ok(Self::begin(output, Worker::Running(thread)))
     }
 
-    /// A command that is over: its output, the lines that it said, and whether all inputs were
+    /// Creates a command that has ended, from its output, its messages, and whether all inputs were
     /// read to their end.
     #[staticmethod]
     fn over(output: Vec<u8>, said: Vec<Said>, is_complete: bool) -> Self {
         let (_, pieces) = sync_channel(0);
         let stage = Arc::new(Stage { said: Mutex::new(said), ..Stage::default() });
-        let output = Output {
-            pieces,
-            piece: output,
-            at: 0,
-            stage,
-            progress: None,
-            is_alone: false,
-            raised: None,
-        };
+        let output = Output::new(pieces, output, stage, None);
         Self::begin(output, Worker::Done(is_complete))
     }
 
-    /// The next rows, or None at the end, once.
+    /// Returns the next rows, or None once at the end.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Table>> {
         let (schema, batch) = py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
             let schema = command.begin_rows()?;
-            Ok::<_, Trouble>((schema, command.next()?))
+            Ok::<_, ReadError>((schema, command.next()?))
         })?;
         Ok(batch.map(|batch| Table::new(schema, vec![batch])))
     }
 
-    /// The next rows, which are still to be read: an empty table at the end.
+    /// Returns the next rows without reading them: an empty table at the end.
     fn show(&self, py: Python<'_>) -> PyResult<Table> {
         py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
@@ -572,7 +569,7 @@ impl Run {
         })
     }
 
-    /// All rows that are left.
+    /// Returns all remaining rows.
     fn rows(&self, py: Python<'_>) -> PyResult<Table> {
         let (schema, batches) = py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
@@ -581,23 +578,25 @@ impl Run {
             while let Some(batch) = command.next()? {
                 batches.push(batch);
             }
-            Ok::<_, Trouble>((schema, batches))
+            Ok::<_, ReadError>((schema, batches))
         })?;
         Ok(Table::new(schema, batches))
     }
 
-    /// The whole output of a command without rows, and whether all inputs were read to their end.
+    /// Returns the whole output of a command without rows, and whether all inputs were read to
+    /// their end.
     fn text(&self, py: Python<'_>) -> PyResult<(Vec<u8>, bool)> {
         Ok(py.detach(|| self.shared.lock_for_python()?.text())?)
     }
 
-    /// The document behind the rows, and whether all inputs were read to their end. Raises unless
-    /// all rows were read.
+    /// Returns the document after the rows, and whether all inputs were read to their end. Raises
+    /// unless all rows were read.
     fn document(&self, py: Python<'_>) -> PyResult<(Vec<u8>, bool)> {
         Ok(py.detach(|| self.shared.lock_for_python()?.document())?)
     }
 
-    /// The lines that the command said since the last call, with the path and offset of a problem.
+    /// Returns the messages of the command since the last call, with the path and offset of a
+    /// problem.
     fn said(&self) -> Vec<Said> {
         std::mem::take(&mut locked(&self.shared.stage.said))
     }
@@ -605,7 +604,7 @@ impl Run {
     /// Ends the command, unless everything was read.
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
-            // Another thread that reads is done soon.
+            // Another thread that is reading ends soon.
             self.shared.stage.stop.set();
             if let Ok(mut command) = self.shared.lock() {
                 command.close();
@@ -613,8 +612,8 @@ impl Run {
         });
     }
 
-    /// The rows as an Arrow C stream, pulled as they come. `ended` is called at their end with
-    /// what the command said.
+    /// Returns the rows as an Arrow C stream, which reads them when they are pulled. Calls `ended`
+    /// at their end with the command's messages.
     fn stream<'py>(&self, py: Python<'py>, ended: Py<PyAny>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
@@ -622,14 +621,14 @@ impl Run {
             if let State::Rows(rows) = &mut command.state {
                 rows.get_mut().is_alone = true;
             }
-            Ok::<_, Trouble>(schema)
+            Ok::<_, ReadError>(schema)
         })?;
         stream_capsule(py, Rows { schema, shared: Arc::clone(&self.shared), ended: Some(ended) })
     }
 }
 
 impl Drop for Run {
-    /// Nobody wants the rest, unless another library reads the rows.
+    /// Stops the command, unless another library reads the rows.
     fn drop(&mut self) {
         if Arc::strong_count(&self.shared) == 1 {
             self.shared.stage.stop.set();

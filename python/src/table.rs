@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyCapsule, PyList, PyString};
 use std::sync::Arc;
 
-/// For `pickle`: a function that makes the object, and its arguments.
+/// Value for `pickle`: a function that creates the object, and its arguments.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
 
 /// Rows of a result.
@@ -53,7 +53,7 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The names of the columns.
+    /// Returns the names of the columns.
     fn column_names(&self) -> Vec<String> {
         let fields = self.schema.fields().iter();
         fields.map(|field| field.name().clone()).collect()
@@ -63,7 +63,7 @@ impl Table {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// The values of a column in these rows; times are nanoseconds since 1970.
+    /// Returns the values of a column in these rows; times are nanoseconds since 1970.
     #[pyo3(signature = (name, start = 0, stop = None))]
     fn column<'py>(
         &self,
@@ -81,18 +81,18 @@ impl Table {
         PyList::new(py, values)
     }
 
-    /// The names of the columns and their types.
+    /// Returns the names of the columns and their types.
     fn types(&self) -> Vec<(String, String)> {
         let fields = self.schema.fields().iter();
         fields.map(|field| (field.name().clone(), type_name(field.data_type()))).collect()
     }
 
-    /// Some of the rows.
+    /// Returns some of the rows.
     fn slice(&self, start: usize, stop: usize) -> Self {
         Self { schema: self.schema.clone(), batches: self.range(start, stop).collect() }
     }
 
-    /// Some of the columns.
+    /// Returns some of the columns.
     fn select(&self, names: Vec<String>) -> PyResult<Self> {
         let places = names
             .iter()
@@ -105,7 +105,7 @@ impl Table {
         Ok(Self { schema: schema.into(), batches })
     }
 
-    /// Rows from their bytes in Arrow's IPC format, as `__reduce__` makes them.
+    /// Creates rows from their bytes in Arrow's IPC format, as in `__reduce__`.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
         let read = || {
@@ -116,7 +116,7 @@ impl Table {
         read().map_err(|error: ArrowError| PyValueError::new_err(error.to_string()))
     }
 
-    /// The rows for `pickle`.
+    /// Returns the rows for `pickle`.
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let (py, table) = (this.py(), this.get());
         let bytes = py.detach(|| {
@@ -130,7 +130,7 @@ impl Table {
         Ok((this.get_type().getattr("from_bytes")?, (PyBytes::new(py, &bytes),)))
     }
 
-    /// The rows as an Arrow C stream.
+    /// Returns the rows as an Arrow C stream.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -143,7 +143,7 @@ impl Table {
     }
 }
 
-/// Copies the columns of a batch into buffers of their own, and shares one buffer between the integer
+/// Copies each column of a batch into a separate buffer, and shares one buffer between the integer
 /// and the time column of a timestamp. The columns of a stream are parts of one allocation, which
 /// each of them would keep alive.
 pub(crate) fn compact(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
@@ -169,7 +169,7 @@ pub(crate) fn compact(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(schema, columns)
 }
 
-/// Rows in the form in which libraries hand Arrow to one another.
+/// Returns rows as an Arrow C stream in a capsule, by which libraries exchange Arrow data.
 pub(crate) fn stream_capsule(
     py: Python<'_>,
     rows: impl RecordBatchReader + Send + 'static,
@@ -178,7 +178,7 @@ pub(crate) fn stream_capsule(
     PyCapsule::new_with_value(py, rows, c"arrow_array_stream")
 }
 
-/// Appends the values of a column as Python's own.
+/// Appends the values of a column as Python objects.
 fn append<'py>(
     py: Python<'py>,
     array: &ArrayRef,

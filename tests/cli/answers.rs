@@ -1,10 +1,11 @@
-//! The numbers: against counts of an independent program, the README, and other numbers of threads.
+//! Compares counts with those of an independent program, with the README, and for several numbers
+//! of threads.
 
 use super::{document, flowsieve, text_of};
 use serde_json::Value;
 use std::thread;
 
-/// The columns of `traces/COUNTS.tsv` that a count gives, and its options.
+/// Columns of `traces/COUNTS.tsv`, and the options of the count that has this number.
 const COUNTED: [(usize, &[&str]); 4] = [
     (3, &["--element", "host-pair"]),
     (4, &["--element", "flow"]),
@@ -26,7 +27,7 @@ fn committed_captures_have_the_counts_of_an_independent_program() {
             let totals = &document["totals"];
             let ours = ["packets", "ip_packets", "exact"].map(|name| &totals[name]);
             let theirs = [1, 2, column].map(|column| Value::from(number(column)));
-            // Without any element there is still the one slice, with none in it.
+            // A capture without any element still has its one slice, with a count of 0.
             assert_eq!(ours, theirs.each_ref(), "{capture} {options:?}");
         }
     }
@@ -105,7 +106,7 @@ fn a_random_seed_is_drawn_and_told_and_a_full_filter_is_told() {
     let seed = |document: &Value| document["parameters"]["seed"].as_u64().unwrap();
     assert_ne!(seed(&one), seed(&other));
     assert_eq!(one["totals"]["exact"], other["totals"]["exact"]);
-    // The seed told gives the same results again.
+    // The printed seed reproduces the results.
     assert_eq!(ask(&seed(&one).to_string())["slices"], one["slices"]);
     assert_eq!(one["totals"]["saturated_slices"], 0);
     let line = [capture, "--slice", "all", "--memory", "64", "--shards", "1"];

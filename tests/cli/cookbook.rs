@@ -1,4 +1,4 @@
-//! Commands in the pages of the manual print what the page shows below them.
+//! Checks that the commands in the pages of the manual print the output shown below them.
 
 use super::repository;
 use std::fmt::Write as _;
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// The directory of a Python with the modules of the recipes; without one the reason stands on
-/// standard error, where it is seen also when the test passes.
+/// Returns the directory of a Python with the modules of the recipes. If there is none, prints the
+/// reason to standard error, where it is visible even if the test passes.
 fn python() -> Option<String> {
     let script = repository().join("scripts/python-environment");
     let output = Command::new(script).output().unwrap();
@@ -21,7 +21,7 @@ fn python() -> Option<String> {
     None
 }
 
-/// Runs a line in a shell that finds the program; both outputs, as they come.
+/// Runs a line in a shell that finds the program, and returns both outputs in their order.
 fn run(line: &str, folder: &Path, python: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_flowsieve")).parent().unwrap();
     let path = format!("{}:{python}:{}", program.display(), env::var("PATH").unwrap());
@@ -29,14 +29,14 @@ fn run(line: &str, folder: &Path, python: &str) -> String {
     command.args(["-c", &format!("({line}) 2>&1")]).current_dir(folder);
     command.env("PATH", path).env("LC_ALL", "C");
     let mut output = command.output().unwrap();
-    // A thread of pyarrow sometimes ends Python by `std::terminate` on the way out.
+    // At exit a thread of pyarrow sometimes calls `std::terminate`, so Python is run again.
     if output.stdout.ends_with(b"terminate called without an active exception\n") {
         output = command.output().unwrap();
     }
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{line}: {text}");
-    // Directories of this machine are no part of a page: that of the commands, and that to which its
-    // link to the captures leads.
+    // Removes directories of this machine: that of the commands, and the target of its link to the
+    // captures.
     let captures = fs::canonicalize(repository()).unwrap();
     let text = [folder, &captures]
         .iter()
@@ -48,7 +48,7 @@ fn run(line: &str, folder: &Path, python: &str) -> String {
     })
 }
 
-/// The page with the output of each of its commands as it is now, and how many there were.
+/// Returns the page with the current output of each of its commands, and the number of commands.
 fn rewritten(page: &str, folder: &Path, python: Option<&str>) -> (String, usize) {
     let (mut written, mut in_block, mut commands) = (String::new(), false, 0);
     for line in page.lines() {
@@ -88,7 +88,7 @@ fn every_recipe_has_the_output_that_stands_below_it() {
         let folder = tempfile::tempdir().unwrap();
         let folder = fs::canonicalize(folder.path()).unwrap();
         std::os::unix::fs::symlink(repository().join("traces"), folder.join("traces")).unwrap();
-        // Captures that do not come with the project, as far as they are there.
+        // The captures that are not part of the project, if they exist.
         if let Some(captures) = env::var_os("FLOWSIEVE_TRACES") {
             std::os::unix::fs::symlink(captures, folder.join("shared")).unwrap();
         }
@@ -109,8 +109,8 @@ fn every_recipe_has_the_output_that_stands_below_it() {
     assert!(all > 30, "{all}");
 }
 
-/// The commands of a page that show no output, in their order: lines of blocks of code, and cells of
-/// the tables in the pages where each is a whole command.
+/// Returns the commands of a page without output, in their order: lines of code blocks, and with
+/// `with_tables` the cells of tables.
 fn shown(page: &str, with_tables: bool) -> Vec<String> {
     let mut commands = Vec::new();
     let mut in_fence = false;
@@ -125,7 +125,7 @@ fn shown(page: &str, with_tables: bool) -> Vec<String> {
     commands
 }
 
-/// Puts the files that the pages name into a folder.
+/// Creates the files that the pages name in a folder.
 fn put_examples(folder: &Path) {
     let write = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let traces = repository().join("traces");
@@ -180,7 +180,7 @@ fn every_command_that_the_manual_shows_runs() {
             let words = format!("({line}\n) >out{number} 2>err{number}; echo $? >code");
             run(&words, folder.path(), "");
             let read = |file: String| fs::read_to_string(folder.path().join(file)).unwrap();
-            // A search that finds nothing ends as grep does.
+            // A search that finds nothing exits with 1, like grep.
             let is_search =
                 line.starts_with("flowsieve index search") && read("code".into()) == "1\n";
             let (code, err) = (read("code".into()), read(format!("err{number}")));

@@ -1,4 +1,4 @@
-//! `dedup` as its users run it.
+//! Tests of `flowsieve dedup`.
 
 use super::{feed, flowsieve, program, repository};
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn the_summary_is_the_same_in_every_format() {
     let line = table.lines().find(|line| line.starts_with("dropped ")).unwrap();
     let words: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(words[1].replace(',', ""), dropped.to_string());
-    // What was written has no duplicates any more.
+    // The output has no more duplicates.
     let again = summary(&[name(&out), "--dry-run"]);
     assert_eq!(again["totals"]["packets"], 8000 - dropped);
     assert_eq!(again["totals"]["dropped"], 0);
@@ -157,7 +157,7 @@ fn a_cut_capture_is_deduplicated_up_to_its_end() {
     let kept = document["totals"]["kept"].as_u64().unwrap();
     assert!(kept > 3000);
     assert_eq!(summary(&["--dry-run", name(&out)])["totals"]["packets"], kept);
-    // What is no capture leaves an empty one, and says so.
+    // An input that is no capture gives an empty output and a message.
     fs::write(&input, "no capture").unwrap();
     let run = flowsieve(&["dedup", name(&input), "-w", name(&out)]);
     assert_eq!(run.code, Some(1));
@@ -196,7 +196,7 @@ fn faults_leave_no_half_capture() {
         assert!(run.sentence().starts_with("cannot write /dev/full"), "{}", run.err);
         assert!(!out.exists());
     }
-    // Killed while it waits for more.
+    // Kills the program while it waits for input.
     fs::write(&out, "older").unwrap();
     let mut child = program(&["dedup", "-", "-w", name(&out)])
         .stdin(Stdio::piped())
@@ -210,7 +210,7 @@ fn faults_leave_no_half_capture() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(fs::read(&out).unwrap(), b"older");
-    // A reader that leaves early.
+    // The reader closes the pipe early.
     for bytes in [0, 10] {
         let mut child = program(&["dedup", "--quiet", CAPTURE, "-w", "-"])
             .stdin(Stdio::null())
@@ -228,7 +228,8 @@ fn faults_leave_no_half_capture() {
     }
 }
 
-/// A router seen on all of its ports: the counts are tshark's, see `traces/README.md`.
+/// The capture is of a router on all of its ports. The expected counts are those of tshark, see
+/// `traces/README.md`.
 #[test]
 fn recorded_duplicates_are_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -237,7 +238,7 @@ fn recorded_duplicates_are_found() {
     let document = summary(&[path, "-w", name(&out)]);
     assert_eq!(document["totals"]["packets"], 409);
     assert_eq!(document["totals"]["dropped_packet"], 181);
-    // Each has another TTL than before, and other bytes in its link header.
+    // Each copy has another TTL, and other bytes in its link header.
     for line in [&["--distinguish", "ttl"][..], &["--by", "frame"]] {
         let document = summary(&[&[path, "--dry-run"], line].concat());
         assert_eq!(document["totals"]["dropped"], 0);
@@ -248,7 +249,7 @@ fn recorded_duplicates_are_found() {
     assert_eq!(totals["dropped"], 32);
 }
 
-/// Frames with one packet: as it is, and inside tunnels.
+/// Returns frames with the same packet, plain and inside tunnels.
 fn plain_and_inside_tunnels() -> Vec<Vec<u8>> {
     let v4 = |protocol: u8, ttl: u8, parts: &[&[u8]]| {
         let payload = parts.concat();
@@ -299,7 +300,7 @@ fn copies_inside_tunnels_are_copies_when_asked_for() {
         document["totals"]["dropped"].as_u64().unwrap()
     };
     let copies = frames.len() as u64 - 1;
-    // Outside, the tunnels of one protocol are a flow.
+    // By the outer headers, the tunnels of one protocol are one flow.
     for (by, outside) in [("packet", 0), ("retransmission", 0), ("flow", 2)] {
         assert_eq!(dropped(&["--by", by, "--tunnel", "inner"]), copies, "{by}");
         assert_eq!(dropped(&["--by", by]), outside, "{by}");

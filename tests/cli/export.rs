@@ -1,5 +1,5 @@
-//! `flowsieve export`: each packet as it is, elements as `count` finds them, the same in every
-//! format and by any number of threads.
+//! Tests of `flowsieve export`: the packets and elements, which are the same in every format and
+//! for any number of threads.
 
 use super::formats::{documented_set, fields, lines_of_one_schema, parquet_is_the_csv};
 use super::{feed, flowsieve, record_offsets, sample};
@@ -28,7 +28,7 @@ fn rows(document: &Value) -> &[Value] {
     document["rows"].as_array().unwrap()
 }
 
-/// What a frame of Ethernet says, by an own look at its bytes.
+/// Decodes an Ethernet frame independently of the program.
 fn look(frame: &[u8]) -> Option<Value> {
     let word = |at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
     let (mut at, mut kind, mut vlan) = (14, word(12), None);
@@ -84,7 +84,7 @@ fn each_packet_is_a_row_with_what_its_bytes_say() {
     let word = |at: usize| i64::from(u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap()));
     let expected = offsets.windows(2).filter_map(|ends| {
         let mut row = look(&pcap[ends[0] + 16..ends[1]])?;
-        // This capture has nanoseconds or microseconds, as its mark says.
+        // The magic number decides between nanoseconds and microseconds.
         let fraction = if pcap[0] == 0x4d { 1 } else { 1000 };
         row["start_ns"] = json!(word(ends[0]) * 1_000_000_000 + word(ends[0] + 4) * fraction);
         Some(row)
@@ -114,7 +114,7 @@ fn each_packet_is_a_row_with_what_its_bytes_say() {
     assert_eq!(totals["rows"].as_u64().unwrap() + skipped, offsets.len() as u64 - 1);
 }
 
-/// The five-tuple of a row, and its Community ID.
+/// Returns the five-tuple of each row and its Community ID.
 fn identifiers(rows: &[Value]) -> BTreeMap<String, String> {
     let tuple = |row: &Value| {
         let names = ["src", "dst", "src_port", "dst_port", "proto"];
@@ -393,7 +393,7 @@ fn others_names_are_theirs() {
     assert!(lines.lines().all(|line| line.starts_with("{\"event.start\":")));
 }
 
-/// Writes Parquet, and reads how many rows it has.
+/// Writes Parquet and checks its number of rows.
 fn parquet_of(args: &[&str]) {
     use parquet::file::reader::{FileReader as _, SerializedFileReader};
     let folder = tempfile::tempdir().unwrap();
@@ -440,7 +440,7 @@ fn wrong_command_lines_are_refused() {
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
 }
 
-/// The packets and bytes of each flow in each slice, by an own look at the frames of a capture.
+/// Counts the packets and bytes of each flow in each slice independently of the program.
 fn flows_of_slices(pcap: &[u8], width_ns: i64) -> BTreeMap<(i64, String), (u64, u64)> {
     let word = |at: usize| i64::from(u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap()));
     let mut flows = BTreeMap::<_, (u64, u64)>::new();
@@ -467,7 +467,7 @@ fn of_packets_out_of_order_each_element_has_one_row_a_slice() {
     const WIDTH_NS: i64 = 50_000_000;
     let (_, pcap) = sample();
     let offsets = record_offsets(&pcap);
-    // Every third packet comes behind all others, and the last thousand come first.
+    // Moves every third packet to the end, and the last thousand to the beginning.
     let mut order: Vec<usize> = (0..offsets.len() - 1).collect();
     order.rotate_right(1000);
     order.sort_by_key(|number| number % 3 == 0);
@@ -502,8 +502,7 @@ fn of_packets_out_of_order_each_element_has_one_row_a_slice() {
         assert_eq!((&totals["late"], &totals["slices"]), (&json!(0), &json!(slices.len())));
         assert_eq!(&written["totals"], totals);
     }
-    // What came through a pipe is gone: late packets have rows of their own, and the sums are the
-    // same.
+    // A pipe cannot be read again: late packets have rows of their own, and the sums are the same.
     let piped = feed(&["export", "--format", "json", "--slice", "50ms", "-"], &shuffled);
     let piped: Value = serde_json::from_str(&piped.done()).unwrap();
     let mut sums = BTreeMap::<_, (u64, u64)>::new();
@@ -522,8 +521,8 @@ fn a_packet_behind_its_slice_has_a_row_of_its_own() {
     let (_, pcap) = sample();
     let offsets = record_offsets(&pcap);
     let mut shuffled = pcap[..24].to_vec();
-    // Twelve slices are more than are open at once, so the first one is closed when it is named
-    // again.
+    // Twelve slices are more than can be open at once, so the first one is closed before its last
+    // packet.
     let seconds = (1_700_000_000_u32..1_700_000_012).chain([1_700_000_000]);
     for (second, ends) in seconds.zip(offsets.windows(2)) {
         shuffled.extend_from_slice(&second.to_le_bytes());

@@ -248,7 +248,7 @@ fn a_million_flows_take_no_more_memory_than_promised() {
         };
         generate(&plan, &mut input).unwrap();
         let input = input.into_inner().unwrap();
-        // All but the contents of a pipe has been read, and the program waits for more.
+        // The program has read everything but the rest in the pipe, and waits for more.
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
         drop(input);
         let output = child.wait_with_output().unwrap();
@@ -267,8 +267,7 @@ fn a_million_flows_take_no_more_memory_than_promised() {
     }
 }
 
-/// Only first fragments have ports. The later ones of all datagrams between two hosts are one more
-/// flow.
+/// Only first fragments have ports. The later fragments between two hosts are one more flow.
 #[test]
 fn later_fragments_are_a_flow_without_ports() {
     let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
@@ -286,7 +285,7 @@ fn later_fragments_are_a_flow_without_ports() {
         [&ports[..], &[0; 12]].concat()
     };
     for port in [1000, 1001] {
-        // More fragments follow, then the offset is 16 bytes.
+        // First the flag "more fragments", then an offset of 16 bytes.
         for (offset, bytes) in [([0x20, 0], payload(port)), ([0, 2], payload(7))] {
             let mut ip = [0; 20];
             (ip[0], ip[3], ip[9]) = (0x45, 20 + bytes.len() as u8, 17);
@@ -296,7 +295,7 @@ fn later_fragments_are_a_flow_without_ports() {
         }
         for (offset, bytes) in [([0, 1], payload(port)), ([0, 16], payload(7))] {
             let mut ip = [0; 48];
-            // A fragment header, of UDP.
+            // A fragment header whose next header is UDP.
             (ip[0], ip[5], ip[6], ip[40]) = (0x60, 8 + bytes.len() as u8, 44, 17);
             ip[23] = 1;
             ip[39] = 2;
@@ -332,7 +331,7 @@ fn later_fragments_are_a_flow_without_ports() {
         counted["slices"][0]["exact"].as_u64()
     };
     assert_eq!((count("flow"), count("host-pair")), (Some(6), Some(2)));
-    // The manual says so, in every place where somebody looks for it.
+    // The help of both commands says so.
     for line in [["flows", "--help"], ["count", "--help"]] {
         let help = flowsieve(&line).done();
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! Every format has the documented fields, and no others.
+//! Checks that every format has the documented fields, and no others.
 
 use super::{document, flowsieve, text_of};
 use flowsieve::decode::Skip;
@@ -10,8 +10,8 @@ use std::fs::{self, File};
 
 const CAPTURE: &str = "traces/netns-dns.pcap";
 
-/// The names of the fields behind `heading` in docs/output.md: in a list, in the first cells of a table, or, if they are explained
-/// elsewhere, in lines behind them.
+/// Returns the names of the fields after `heading` in docs/output.md: from a list, from the first
+/// cells of a table, or, if they are explained elsewhere, from the lines that follow.
 pub(super) fn documented(heading: &str) -> Vec<String> {
     let manual = text_of("docs/output.md");
     let (_, rest) = manual.split_once(heading).unwrap();
@@ -31,7 +31,7 @@ pub(super) fn documented(heading: &str) -> Vec<String> {
     names.flat_map(|names| quoted(&names)).collect()
 }
 
-/// The body of the table behind `heading` in docs/output.md.
+/// Returns the body of the table after `heading` in docs/output.md.
 fn table(heading: &str) -> Vec<Vec<String>> {
     let manual = text_of("docs/output.md");
     let (_, rest) = manual.split_once(heading).unwrap();
@@ -43,7 +43,7 @@ fn table(heading: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Everything in backticks.
+/// Returns all texts in backticks.
 fn quoted(text: &str) -> Vec<String> {
     let parts = text.split('`').skip(1).step_by(2);
     parts.map(str::to_owned).collect()
@@ -272,7 +272,7 @@ fn every_reason_is_documented_and_no_other() {
 
 #[test]
 fn the_table_sums_what_its_lines_say() {
-    // Nine slices, then a packet of the first one, which was closed: it counts there.
+    // Nine slices, then a packet of the first one, which is closed by then: it counts there.
     let log: String = (1..10).chain([1]).fold("ts,src,dst,qname\n".to_owned(), |log, time| {
         log + &format!("{time},10.0.0.1,10.0.0.2,a\n")
     });

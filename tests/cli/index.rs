@@ -1,4 +1,4 @@
-//! `flowsieve index` as its users run it.
+//! Tests of `flowsieve index`.
 
 use super::{Run, flowsieve, repository};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// An index of this repository's captures.
+/// Builds an index of this repository's captures.
 fn built() -> (TempDir, PathBuf) {
     let folder = TempDir::new().unwrap();
     let archive = folder.path().join("archive");
@@ -54,7 +54,7 @@ fn answers_are_the_same_in_every_format() {
         !json["explain"]["region_fpr"].is_null()
             || json["explain"]["regions_ruled_out_by_filter"] == 0
     );
-    // Filters know no prefixes, so they are not asked, and there is no rate.
+    // Filters cannot answer for prefixes, so they are not used, and there is no rate.
     let prefix = index("search", &archive, &["--src", "172.16.0.0/12", "--format", "json"]);
     let prefix: Value = serde_json::from_str(&prefix.nothing()).unwrap();
     assert!(prefix["explain"]["regions_opened"].as_u64().unwrap() > 0);
@@ -133,7 +133,7 @@ fn what_cannot_be_read_is_named_and_skipped() {
     let run = index("add", &archive, &["missing.pcap"]);
     assert_eq!(run.code, Some(1));
     assert!(run.err.contains("missing.pcap"));
-    // Again: what is known is skipped.
+    // A second time: known captures are skipped.
     let run = index("add", &archive, &[captures.join("whole.pcap").to_str().unwrap()]);
     assert_eq!(run.code, Some(0));
     assert!(run.err.contains("in the index already: 1 capture"), "{}", run.err);
@@ -164,8 +164,7 @@ fn folders_that_are_no_index_are_called_that() {
         assert!(told.contains("this is a file"), "{told}");
         assert!(!told.contains("os error"), "{told}");
     }
-    // With nothing to index no index is made: it would be in the way of the same line with the
-    // right name.
+    // Without a capture no index is created. It would prevent the same command with the right name.
     let run = index("build", &missing, &["x.pcap"]);
     assert_eq!(run.code, Some(1));
     assert!(run.sentence().contains("no such file; check the path"), "{}", run.err);
@@ -209,7 +208,7 @@ fn a_file_that_is_called_like_a_lock_stays() {
     for place in [&archive, &node] {
         fs::create_dir(place).unwrap();
         let lock = place.join("lock");
-        // A lock has no content.
+        // The lock of an index is empty, so this file is not one.
         fs::write(&lock, "mine").unwrap();
         assert!(build().sentence().contains("other files in it (lock)"), "{}", build().err);
         fs::write(&lock, "").unwrap();

@@ -29,8 +29,8 @@ fn document(line: &[&str]) -> Value {
     serde_json::from_str(&flowsieve(line).done()).unwrap()
 }
 
-/// The names in an index, but for the files of its segments, of which there are as many as the
-/// index says.
+/// Returns the names in an index without the files of its segments, whose number must be that of
+/// `index stats`.
 fn names_of(archive: &Path) -> Vec<String> {
     let names = names_in(archive).into_iter();
     let (segments, others): (Vec<_>, Vec<_>) = names.partition(|name| name.ends_with(".segment"));
@@ -39,7 +39,7 @@ fn names_of(archive: &Path) -> Vec<String> {
     others
 }
 
-/// The files that name the captures of an index, one behind the other.
+/// Returns the concatenated files that name the captures of an index.
 fn texts_of(archive: &Path) -> String {
     let names = names_in(archive).into_iter();
     let segments = names.filter(|name| name.ends_with(".segment"));
@@ -47,7 +47,7 @@ fn texts_of(archive: &Path) -> String {
     texts.collect()
 }
 
-/// The number in front of these words.
+/// Returns the number before these words.
 fn number_before(text: &str, words: &str) -> u64 {
     let before = text.split(words).next().unwrap();
     before.split(' ').next_back().unwrap().parse().unwrap()
@@ -76,7 +76,7 @@ fn a_signal_leaves_the_captures_that_are_done() {
         assert_eq!(verified["captures"], count);
         assert_eq!(verified["whole"], true);
         assert_eq!(verified["problems"], Value::Array(Vec::new()));
-        // Nothing but what the catalogue names.
+        // There is nothing that the catalogue does not name.
         let kept = names_in(&archive.join("node"));
         let folders = kept.iter().filter(|name| !name.contains('.') && *name != "lock").count();
         assert_eq!(folders as u64, count);
@@ -101,7 +101,7 @@ fn a_signal_ends_dropping_between_two_captures() {
     let paths = fs::read_dir(&captures).unwrap();
     let paths: Vec<PathBuf> = paths.map(|entry| entry.unwrap().path()).collect();
     let mut line = vec!["index", "drop", index];
-    // Paths of which there is no capture take time as well, and change nothing.
+    // Paths of missing captures take time, too, and change nothing.
     let missing = captures.join("missing");
     line.extend(std::iter::repeat_n(missing.to_str().unwrap(), 20_000));
     line.extend(paths.iter().map(|path| path.to_str().unwrap()));
@@ -118,7 +118,7 @@ fn a_signal_ends_dropping_between_two_captures() {
     assert_eq!(document(&["index", "verify", "--json", index])["whole"], true);
 }
 
-/// As `listening`, without waiting any longer.
+/// Like `listening`, but without a further wait.
 fn listening_at_once(child: &std::process::Child) {
     for _ in 0..2000 {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id()));
@@ -145,7 +145,7 @@ fn an_interrupted_search_has_the_answers_found_until_then() {
     let json = [&line[..], &["--format", "json"]].concat();
     let whole = document(&json);
     let whole = whole["hits"].as_array().unwrap();
-    // It waits for a reader of its answers, which are more than a pipe holds.
+    // The answers are more than a pipe holds, so it waits for a reader.
     let child = start(&json);
     listening(&child);
     thread::sleep(Duration::from_millis(300));
@@ -169,7 +169,7 @@ fn an_interrupted_search_has_the_answers_found_until_then() {
     let inside = archive.join("catalog.json");
     let run = flowsieve(&["generate", "--packets", "10", "-w", inside.to_str().unwrap()]);
     assert_eq!(run.code, Some(2), "{}", run.err);
-    // Half a capture is not there.
+    // There is no incomplete capture.
     let out = folder.path().join("out.pcapng");
     let child = start(&[&line[..], &["-w", out.to_str().unwrap()]].concat());
     listening(&child);
@@ -192,7 +192,7 @@ fn an_interrupted_search_keeps_its_answers_as_partial() {
     assert_eq!(flowsieve(&line).code, Some(0));
     fs::write(&out, "mine").unwrap();
     let line = ["index", "search", index, "--host", "0.0.0.0/0", "--format", "csv", "-o", named];
-    // The search may be done before the signal comes.
+    // The search may end before the signal arrives.
     for _ in 0..50 {
         let child = start(&line);
         listening_at_once(&child);
@@ -258,7 +258,7 @@ fn a_pipe_is_refused_at_once() {
     assert!(made.success());
     let archive = folder.path().join("archive");
     let (index, named) = (archive.to_str().unwrap(), pipe.to_str().unwrap());
-    // First nobody has opened it for writing, then its writer is stalled.
+    // First the pipe has no writer, then its writer stalls.
     for stalled in [false, true] {
         let mut options = fs::File::options();
         let _writer = stalled.then(|| options.read(true).write(true).open(&pipe).unwrap());
@@ -296,7 +296,7 @@ fn paths_that_are_not_unicode_are_indexed() {
     let nodes = ["-q".as_ref(), "--nodes".as_ref(), node.as_os_str()];
     let built = index("build", &[&nodes[..], &all].concat());
     assert_eq!((built.code, built.err.as_str()), (Some(0), ""));
-    // Ordinary paths stand there as ever, others so that they come back.
+    // Ordinary paths are written as they are, others so that they can be restored.
     let text = texts_of(&archive);
     assert!(text.contains(&format!("\"{}\"", plain.display())), "{text}");
     assert!(text.contains("caf\\u0000e9.pcap\"") && text.contains("caf\\u0000ea.pcap\""));
@@ -322,7 +322,7 @@ fn paths_that_are_not_unicode_are_indexed() {
     // Packets of all three captures; a few are IPv6.
     let written = fs::read(&packets).unwrap();
     assert!(super::record_offsets(&written).len() > 2 * PACKETS + 1);
-    // Nothing takes the place of an indexed capture, whatever its name.
+    // An indexed capture is never overwritten, whatever its name.
     let rest = ["--host".as_ref(), "0.0.0.0/0".as_ref(), "-w".as_ref(), first.as_os_str()];
     assert_eq!(index("search", &rest).code, Some(2));
     let dropped = index("drop", &[first.as_os_str()]);
@@ -332,7 +332,7 @@ fn paths_that_are_not_unicode_are_indexed() {
     assert_eq!(index("verify", &[]).code, Some(0));
 }
 
-/// Length and time of a capture are those of before, and its content is another one.
+/// The content of a capture changes, but not its length and time.
 #[test]
 fn a_capture_that_changed_in_place_is_noticed() {
     let folder = TempDir::new().unwrap();
@@ -361,7 +361,7 @@ fn a_capture_that_changed_in_place_is_noticed() {
     assert_eq!(flowsieve(&search).code, Some(0), "it is what was indexed again");
 }
 
-/// What a search of an index finds, and how many captures it has.
+/// Returns the number of captures of an index, and the hits of a search.
 fn holds(index: &str) -> (u64, Value) {
     let verified = document(&["index", "verify", "--json", index]);
     assert_eq!(verified["whole"], true, "{verified}");
@@ -373,7 +373,7 @@ fn holds(index: &str) -> (u64, Value) {
     (verified["captures"].as_u64().unwrap(), found["hits"].clone())
 }
 
-/// A file that cannot grow stands for a disk that is full, wherever a writer reaches the limit.
+/// A limit of the file size simulates a full disk at any place of a writer.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_the_last_commit() {
@@ -387,8 +387,7 @@ fn a_full_disk_leaves_the_last_commit() {
         let line = ["-c", &script, "sh", program, "index", command, "-q"];
         ran(Command::new("sh").args(line).arg(index).arg(capture))
     };
-    // Many small captures make a large segment, so that each kind of file is the one that cannot
-    // grow.
+    // Many small captures make a large segment, so that each kind of file reaches the limit.
     let later = folder.path().join("later");
     fs::create_dir(&later).unwrap();
     let names = names_in(&captures);
@@ -424,7 +423,7 @@ fn a_full_disk_leaves_the_last_commit() {
             assert_eq!(names_of(&copy), ["catalog.json", "lock", "node"]);
             let name = sentence.split(": ").next().unwrap();
             if places.insert(name.rsplit('.').next().unwrap().to_owned()) {
-                // With room it goes on.
+                // Without the limit it continues.
                 let path = capture.to_str().unwrap();
                 let again = flowsieve(&["index", "add", "-q", archive, path]);
                 assert_eq!((again.code, holds(archive).0), (Some(0), before.0 + count));
@@ -435,7 +434,7 @@ fn a_full_disk_leaves_the_last_commit() {
     let some = ["filter", "parquet", "segment"];
     assert!(some.iter().all(|place| places.contains(*place)), "{places:?}");
     assert_eq!(names_of(&made), ["catalog.json", "lock", "node"]);
-    // A new index is that of its first commit, which is empty, or none.
+    // A new index is in the state of its first, empty commit, or does not exist.
     for blocks in [0, 1, 8, 32] {
         let archive = folder.path().join(format!("build-{blocks}"));
         let run = limited(blocks, "build", &archive, &capture);

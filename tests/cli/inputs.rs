@@ -1,4 +1,4 @@
-//! Ways to hand over the same packets, and logs in place of packets.
+//! Tests ways to pass the same packets, and logs instead of packets.
 
 use super::{Run, document, feed, flowsieve, program, record_offsets, sample, slices};
 use serde_json::json;
@@ -14,8 +14,8 @@ fn a_pipe_gives_the_answer_of_the_file() {
     assert_eq!(piped, slices(&[path]));
 }
 
-/// A pipe can be read only once, whatever its name, and takes its place in the order of time
-/// although nobody can look ahead into it.
+/// A pipe can be read only once, whatever its name, and is merged in the order of time although its
+/// first time is not known in advance.
 #[cfg(unix)]
 #[test]
 fn a_pipe_beside_a_file_takes_its_place_in_time() {
@@ -37,7 +37,7 @@ fn a_pipe_beside_a_file_takes_its_place_in_time() {
     }
 }
 
-/// What they lead to was missing from the result without a word.
+/// Their targets were missing from the result without a message.
 #[cfg(unix)]
 #[test]
 fn links_that_are_not_followed_are_named() {
@@ -50,7 +50,7 @@ fn links_that_are_not_followed_are_named() {
         fs::create_dir_all(folder).unwrap();
     }
     fs::copy(sample().0, day.join("a.pcap")).unwrap();
-    // What it leads to is read.
+    // Its target is read.
     symlink(&day, captures.join("latest")).unwrap();
     let count = || flowsieve(&["count", "--format", "csv", captures.to_str().unwrap()]);
     let expected = count().done();
@@ -62,7 +62,7 @@ fn links_that_are_not_followed_are_named() {
     assert!(run.err.contains("gone.pcap: "), "{}", run.err);
 }
 
-/// A user whom permissions bind, as they do not bind the superuser.
+/// Runs the program as a user without the superuser's exemption from permissions.
 #[cfg(unix)]
 pub(super) fn bound(line: &[&str]) -> Option<Run> {
     use std::os::unix::{fs::MetadataExt, process::CommandExt};
@@ -91,7 +91,7 @@ fn files_that_cannot_be_reached_are_named() {
     fs::create_dir_all(&hidden).unwrap();
     fs::copy(sample().0, captures.join("a.pcap")).unwrap();
     fs::copy(sample().0, hidden.join("ring1")).unwrap();
-    // It can be listed, and nothing in it can be looked at.
+    // The directory can be listed, but its files cannot be accessed.
     permit(&hidden, 0o644);
     let count = ["count", "--format", "csv", captures.to_str().unwrap()];
     let run = bound(&count);
@@ -132,7 +132,7 @@ fn what_interrupted_runs_left_is_no_input_of_a_directory() {
     assert_eq!(flowsieve(&["count", partial.to_str().unwrap()]).code, Some(0));
 }
 
-/// Somebody may have meant to read it.
+/// The user may have meant to read it.
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_a_directory_that_is_called_a_capture_is_left_out_with_a_remark() {
@@ -242,7 +242,7 @@ fn several_files_and_directories_are_one_trace() {
     assert_eq!(read, files.each_ref().map(|path| path.to_str().unwrap()));
 }
 
-/// Whoever named a file so believes that it is one.
+/// The name shows that it was meant to be a capture.
 #[test]
 fn files_in_directories_that_are_called_captures_and_are_none_are_told() {
     let (path, _) = sample();
@@ -317,7 +317,7 @@ fn a_directory_is_searched_for_the_format_that_is_named() {
     assert_eq!(document["totals"]["packets"], 3);
 }
 
-/// Time, client and its port, server, protocol, name (empty for a record without a query).
+/// Time, client, client port, server, protocol, and name (empty for a record without a query).
 const RECORDS: [(&str, &str, u16, &str, &str, &str); 6] = [
     ("1.0", "10.0.0.1", 4000, "10.0.0.53", "udp", "a.example"),
     ("1.5", "10.0.0.1", 4001, "10.0.0.53", "udp", "A.Example"),
@@ -327,7 +327,8 @@ const RECORDS: [(&str, &str, u16, &str, &str, &str); 6] = [
     ("3.0", "2001:db8::1", 4000, "2001:db8::53", "udp", "b.example"),
 ];
 
-/// The records as Zeek writes them, with tabs and as JSON, and as CSV without protocol and ports.
+/// Returns the records in Zeek's format with tabs and as JSON, and as CSV without protocol and
+/// ports.
 fn logs() -> [(&'static str, String); 3] {
     let mut tsv = "#separator \\x09\n#unset_field\t-\n#path\tdns\n\
         #fields\tts\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tquery\n"

@@ -1,4 +1,4 @@
-//! Elements that are keys of chosen fields, against sets of the fields of each packet.
+//! Compares elements that are keys of chosen fields with sets of the fields of each packet.
 
 use super::program;
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ impl Rows {
     }
 }
 
-/// The leading bits of an address, of IPv6 twice as many.
+/// Returns the leading bits of an address, twice as many for IPv6.
 fn prefix(address: &str, bits: u32) -> String {
     match address.parse().unwrap() {
         IpAddr::V4(address) => (u32::from(address) >> (32 - bits)).to_string(),
@@ -33,7 +33,7 @@ fn prefix(address: &str, bits: u32) -> String {
     }
 }
 
-/// What a packet has of a key; none if it lacks a field.
+/// Returns the key of a packet, or `None` if it lacks a field.
 fn key_of(
     packets: &Rows,
     packet: &csv::StringRecord,

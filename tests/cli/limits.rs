@@ -1,4 +1,4 @@
-//! Memory: without the exact count it does not grow with the capture.
+//! Tests of limits of the system. Without the exact count, memory does not grow with the capture.
 
 #![cfg(target_os = "linux")]
 
@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Filters of all open slices with the defaults.
+/// Memory of the filters of all open slices with the defaults.
 const FILTERS_KIB: u64 = 8 * 64;
 
 #[test]
@@ -19,13 +19,13 @@ fn a_million_packets_take_no_more_memory_than_promised() {
     let mut child = program(&line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = BufWriter::with_capacity(1 << 20, child.stdin.take().unwrap());
     let plan = GeneratePlan {
-        // As many distinct pairs as there can be: an exact set would show.
+        // So many distinct pairs that an exact set would be noticed.
         scan_percent: 50,
         ..GeneratePlan::new(GenerateKind::Traffic, 1_000_000)
     };
     generate(&plan, &mut input).unwrap();
     let input = input.into_inner().unwrap();
-    // All but the contents of a pipe has been read, and the program waits for more.
+    // The program has read everything but the rest in the pipe, and waits for more.
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();
@@ -112,7 +112,7 @@ fn memory_that_is_refused_ends_no_run_without_a_sentence() {
     assert!(ended[0] > 10 && ended[1] > 1, "{ended:?}");
 }
 
-/// Records of a region are read by a library that ends the program if memory is refused to it.
+/// The library that reads the records of a region aborts the program if an allocation fails.
 #[test]
 fn memory_that_is_refused_to_an_index_is_said_in_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
@@ -149,8 +149,8 @@ fn memory_that_is_refused_to_an_index_is_said_in_a_sentence() {
 /// An ordinary user who has no other processes.
 const USER: u32 = 54_321;
 
-/// Where threads are refused fewer do the work, down to the caller alone: the result is the same,
-/// and the run says so once.
+/// If threads cannot be created, fewer do the work, down to the caller alone: the result is the
+/// same, and there is one message.
 #[test]
 fn threads_that_are_refused_change_no_result() {
     let folder = tempfile::tempdir().unwrap();
@@ -208,8 +208,8 @@ fn threads_that_are_refused_change_no_result() {
     }
 }
 
-/// Inputs that overlap in time are open together. The program raises its own limit as far as it may;
-/// what is beyond waits until others have ended, and no packet is lost.
+/// Inputs that overlap in time are open together. The program raises its own limit as far as it
+/// may; further inputs wait until others have ended, and no packet is lost.
 #[test]
 fn inputs_beyond_the_limit_of_open_files_lose_no_packet() {
     const CAPTURES: u64 = 60;

@@ -1,11 +1,11 @@
-//! Logs in place of packets: what they give is what the packets give that they tell of.
+//! Logs instead of packets: their results equal those of the packets that they describe.
 
 use super::{document, feed, flowsieve, slices};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
 
-/// Distinct elements of a whole file.
+/// Returns the number of distinct elements of a file.
 fn exact(arguments: &[&str]) -> u64 {
     let line = [&["--slice", "all"], arguments].concat();
     let (document, run) = document(&line);
@@ -80,7 +80,7 @@ fn a_cut_dnstap_file_counts_up_to_the_cut() {
     assert!(run.out.lines().count() > 1);
 }
 
-/// The list of flows that this program writes of `capture`, as CSV.
+/// Writes the list of flows of `capture` as CSV.
 fn list(folder: &Path, capture: &str, options: &[&str]) -> String {
     list_as("csv", folder, capture, options)
 }
@@ -138,7 +138,7 @@ fn an_index_in_a_directory_is_no_input() {
     flowsieve(&["index", "build", "--quiet", &path("archive"), &path("a.pcap")]).done();
     let inputs = |input: &str| document(&[input]).0["inputs"].as_array().unwrap().len();
     assert_eq!(inputs(&path("")), 1);
-    // Whoever names one is told so.
+    // If the user names one, there is a message.
     for folder in ["archive", "archive/node"] {
         let run = flowsieve(&["count", &path(folder)]);
         assert_eq!(run.code, Some(1));
@@ -230,7 +230,7 @@ fn a_capture_filter_chooses_among_the_messages_of_a_log() {
     }
 }
 
-/// A file of the folder that `FLOWSIEVE_LOGS` names: logs that other programs wrote.
+/// Returns the path of a log of another program in the folder that `FLOWSIEVE_LOGS` names.
 fn log_of_others(name: &str) -> Option<String> {
     let path = std::env::var_os("FLOWSIEVE_LOGS").map(|folder| Path::new(&folder).join(name));
     if path.is_none() {

@@ -1,4 +1,4 @@
-//! The program as its users run it: what it prints, what it says of bad input, how it exits.
+//! Runs the program like a user: its output, its messages on bad input, its exit codes.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 #![allow(clippy::disallowed_methods, reason = "tests name their own paths")]
@@ -48,7 +48,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// What the program left behind.
+/// The result of running the program.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
@@ -56,7 +56,7 @@ pub(crate) struct Run {
     pub(crate) err: String,
 }
 
-/// Runs the program without anything on its standard input.
+/// Runs the program with an empty standard input.
 pub(crate) fn flowsieve<S: AsRef<OsStr>>(args: &[S]) -> Run {
     feed(args, &[])
 }
@@ -71,7 +71,7 @@ fn feed<S: AsRef<OsStr>>(args: &[S], input: &[u8]) -> Run {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     thread::scope(|scope| {
-        // A program that does not read its input closes it; that is no failure of the test.
+        // A program that does not read its input closes it; that is not an error here.
         scope.spawn(move || stdin.write_all(input).ok());
         let output = child.wait_with_output().unwrap();
         Run {
@@ -89,19 +89,19 @@ fn program<S: AsRef<OsStr>>(args: &[S]) -> Command {
 }
 
 impl Run {
-    /// The standard output of a run in which nothing was wrong.
+    /// Returns the standard output of a successful run without messages.
     fn done(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""));
         self.out
     }
 
-    /// The standard output of a search that found nothing.
+    /// Returns the standard output of a search that found nothing.
     fn nothing(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (Some(1), ""));
         self.out
     }
 
-    /// The only sentence on standard error.
+    /// Returns the only message on standard error.
     fn sentence(&self) -> &str {
         let sentence = self.err.strip_suffix('\n').unwrap_or_default();
         let sentence = sentence.strip_prefix("flowsieve: ").unwrap_or_default();
@@ -114,14 +114,14 @@ impl Run {
     }
 }
 
-/// A count as JSON.
+/// Runs a count with JSON as its format.
 fn counted<S: AsRef<OsStr>>(args: &[S]) -> Run {
     let mut line: Vec<&OsStr> = vec!["count".as_ref(), "--format".as_ref(), "json".as_ref()];
     line.extend(args.iter().map(AsRef::as_ref));
     flowsieve(&line)
 }
 
-/// The JSON document of `count` with these arguments, and how the run ended.
+/// Returns the JSON document of `count` with these arguments, and the run.
 fn document<S: AsRef<OsStr>>(args: &[S]) -> (Value, Run) {
     let run = counted(args);
     let document = serde_json::from_str(&run.out)
@@ -129,7 +129,7 @@ fn document<S: AsRef<OsStr>>(args: &[S]) -> (Value, Run) {
     (document, run)
 }
 
-/// Slices as CSV: all that a count says, but nothing of its inputs.
+/// Returns the slices of a count as CSV, which has nothing about the inputs.
 fn slices<S: AsRef<OsStr>>(args: &[S]) -> String {
     let mut line: Vec<&OsStr> = vec!["count".as_ref(), "--format".as_ref(), "csv".as_ref()];
     line.extend(args.iter().map(AsRef::as_ref));
@@ -144,14 +144,14 @@ fn text_of(name: &str) -> String {
     fs::read_to_string(repository().join(name)).unwrap()
 }
 
-/// The generated capture of this repository, 8,000 packets in eight seconds.
+/// Returns the generated capture of this repository: 8,000 packets in eight seconds.
 fn sample() -> (PathBuf, Vec<u8>) {
     let path = repository().join("traces/generated.pcap");
     let bytes = fs::read(&path).unwrap();
     (path, bytes)
 }
 
-/// Where each record of a classic little-endian pcap begins, and where the last one ends.
+/// Returns the offset of each record of a classic little-endian pcap, and the end of the last one.
 fn record_offsets(pcap: &[u8]) -> Vec<usize> {
     let mut offsets = vec![24];
     let mut at = 24;

@@ -1,4 +1,5 @@
-//! Where results go: a file whole or not at all, a named pipe, a reader that leaves early.
+//! Tests of output: a file is written completely or not at all, named pipes, readers that close
+//! early.
 
 #[cfg(unix)]
 use super::signals::{check_end, ended, listening, signal, start};
@@ -26,7 +27,7 @@ fn a_file_holds_what_standard_output_would() {
         assert_eq!(fs::read_to_string(&path).unwrap(), slices(&["traces/generated.pcap"]));
         fs::write(&path, "older").unwrap();
     }
-    // What could be read of a bad input is a result, too.
+    // The readable part of a bad input is a result, too.
     let run = flowsieve(&[&line[..], &["missing.pcap"]].concat());
     assert_eq!(run.code, Some(1));
     assert!(run.sentence().starts_with("missing.pcap: "));
@@ -54,7 +55,7 @@ fn a_place_that_cannot_be_written_is_named() {
         let run = flowsieve(&["generate", "--packets", "10", "-w", place]);
         assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
         assert!(run.sentence().starts_with(&start), "{}", run.err);
-        // Before anything is read, so that no result lacks its summary.
+        // This is refused before anything is read, so that no result lacks its summary.
         let run = flowsieve(&["count", "traces/generated.pcap", "--summary", place]);
         assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
         assert!(run.sentence().starts_with(&start), "{}", run.err);
@@ -117,7 +118,7 @@ fn a_named_pipe_is_written_to_and_stays() {
     assert_eq!(names_in(folder.path()), ["pipe"]);
 }
 
-/// As by other programs; but a signal was not heeded.
+/// Other programs wait for a reader, too. Here signals had no effect during the wait.
 #[cfg(unix)]
 #[test]
 fn a_named_pipe_that_nobody_reads_is_waited_for_until_a_signal() {
@@ -143,10 +144,10 @@ fn a_named_pipe_that_nobody_reads_is_waited_for_until_a_signal() {
     listening(&child);
     assert_eq!(fs::read_to_string(&path).unwrap(), slices(&[capture]));
     assert_eq!(ended(child).code, Some(0));
-    // A file that takes the name of the pipe meanwhile is not written to.
+    // A file that replaces the pipe meanwhile is not written to.
     let child = start(&["count", capture, "-o", pipe]);
     listening(&child);
-    // By then it has seen the pipe, also on a busy machine.
+    // After this time the program has seen the pipe, even on a busy machine.
     std::thread::sleep(std::time::Duration::from_secs(1));
     let file = folder.path().join("file");
     fs::write(&file, "mine").unwrap();
@@ -167,7 +168,7 @@ fn a_link_stays_and_its_file_is_replaced() {
     fs::write(at("real/result"), "older").unwrap();
     symlink("real/result", at("link")).unwrap();
     symlink(at("link"), at("chain")).unwrap();
-    // One that leads to a file that is not there yet.
+    // A link to a file that does not exist yet.
     symlink("real/new", at("dangling")).unwrap();
     let expected = slices(&["traces/generated.pcap"]);
     for (name, real) in [("chain", "real/result"), ("dangling", "real/new")] {
@@ -178,7 +179,7 @@ fn a_link_stays_and_its_file_is_replaced() {
         assert_eq!(fs::read_to_string(at(real)).unwrap(), expected, "{name}");
     }
     assert_eq!(names_in(&at("real")).len(), 2);
-    // The same file by two names that are not there yet.
+    // Two names of the same file, which does not exist yet.
     symlink("third", at("other")).unwrap();
     let names = [at("other"), at("third")];
     let [other, third] = names.each_ref().map(|path| path.to_str().unwrap());
@@ -188,7 +189,8 @@ fn a_link_stays_and_its_file_is_replaced() {
     assert!(run.sentence().contains("name the same file"), "{}", run.err);
 }
 
-/// Where everybody may write, a link of somebody else may lead to a file that only this user can write.
+/// In a directory that everybody may write to, a link of another user may lead to a file that only
+/// this user can write.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_link_that_must_not_be_followed_is_refused() {
@@ -253,8 +255,8 @@ fn a_file_that_may_not_be_written_is_not_replaced() {
     assert_eq!(names_in(folder.path()), ["result"]);
 }
 
-/// Something else takes the name while a pipe is read: the result is kept, also if the name is as
-/// long as names may be.
+/// Another file takes the name while a pipe is read: the result is kept, even if the name has the
+/// greatest length.
 #[cfg(unix)]
 #[test]
 fn a_result_that_cannot_take_its_place_is_kept() {
@@ -322,7 +324,7 @@ fn a_result_that_cannot_be_written_takes_no_other_with_it() {
             fs::remove_file(file).unwrap();
         }
     }
-    // What had its turn before keeps its name; what comes later is kept as a part.
+    // Files that were finished before the error have their names; later ones are kept as parts.
     let kept = folder.path().join("kept.pcap");
     let line = ["dedup", capture, "-w", kept.to_str().unwrap(), "--dropped", "/dev/full"];
     let run = flowsieve(&line);
@@ -348,7 +350,7 @@ fn standard_output_has_other_names() {
         assert_eq!(fs::read_to_string(&file).unwrap(), format!("before\n{expected}"), "{name}");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     }
-    // The report on a capture does not go where the capture goes.
+    // Report and capture cannot go to the same place.
     for line in [
         &["dedup", "traces/netns-dns.pcap", "-w"][..],
         &["dedup", "traces/netns-dns.pcap", "-w", "/dev/null", "--dropped"],
@@ -376,8 +378,8 @@ fn standard_output_has_other_names() {
     assert!(written.starts_with("before\n"), "{written}");
 }
 
-/// Runs the program for a reader that takes so many bytes and leaves; its exit code, and what it
-/// said.
+/// Runs the program for a reader that closes after this many bytes. Returns the exit code and the
+/// messages.
 fn read_partly(line: &[&str], bytes: usize) -> (Option<i32>, String) {
     let mut child = program(line)
         .stdin(Stdio::null())
@@ -411,7 +413,7 @@ fn a_reader_that_leaves_early_is_no_error() {
     assert_eq!(names_in(folder.path()), ["out.pcap"]);
 }
 
-/// The others still get theirs, and problems with inputs are reported.
+/// The other results are complete, and problems with inputs are reported.
 #[test]
 fn a_reader_that_leaves_early_takes_nothing_from_other_results() {
     let folder = tempfile::tempdir().unwrap();
@@ -442,7 +444,7 @@ fn a_reader_that_leaves_early_takes_nothing_from_other_results() {
     assert_eq!(flowsieve(&["count", kept]).code, Some(0));
 }
 
-/// Nor when answers come from an index.
+/// The same for answers of an index.
 #[test]
 fn a_reader_of_answers_that_leaves_early_is_no_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -458,7 +460,7 @@ fn a_reader_of_answers_that_leaves_early_is_no_error() {
     }
 }
 
-/// What has no place on standard error changes neither the work nor the exit code.
+/// Messages that cannot be written to standard error change neither the work nor the exit code.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_standard_error_that_cannot_be_written_is_no_error() {

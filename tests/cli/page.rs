@@ -1,5 +1,5 @@
-//! Pages, figures, origin-destination matrices and Parquet files: what they hold, and how they come
-//! about.
+//! Tests the content and the writing of pages, figures, origin-destination matrices and Parquet
+//! files.
 
 use super::wanted::PAIRS;
 use super::{flowsieve, record_offsets, sample, slices};
@@ -10,7 +10,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-/// Packets by origin and destination, as a matrix file has them.
+/// Reads the packets by origin and destination from a matrix file.
 fn matrix(path: &Path) -> BTreeMap<(String, String), u64> {
     let mut csv = csv::Reader::from_path(path).unwrap();
     let columns: Vec<String> = csv.headers().unwrap().iter().map(str::to_owned).collect();
@@ -24,7 +24,7 @@ fn matrix(path: &Path) -> BTreeMap<(String, String), u64> {
         .collect()
 }
 
-/// The same, counted here from the capture's bytes.
+/// Counts the same from the bytes of the capture.
 fn counted(bits: u8) -> BTreeMap<(String, String), u64> {
     let (_, pcap) = sample();
     let mut pairs = BTreeMap::new();
@@ -52,7 +52,7 @@ fn counted(bits: u8) -> BTreeMap<(String, String), u64> {
     pairs
 }
 
-/// The counts of combinations in a page are those of the table for programs.
+/// The counts of combinations in a page equal those of the CSV.
 #[test]
 fn a_page_tells_the_counts_of_combinations() {
     let folder = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ fn a_page_and_its_figures_say_what_made_them() {
     }
 }
 
-/// What makes an answer worth less stands at the top, in a list of its own.
+/// Warnings about the result are a list at the top of the page.
 #[test]
 fn a_page_begins_with_warnings() {
     let folder = tempfile::tempdir().unwrap();
@@ -165,7 +165,7 @@ fn a_page_begins_with_warnings() {
     let head = &html[..html.find("<main>").unwrap()];
     let warnings = &head[head.find("class=\"warnings\"").unwrap()..];
     assert!(warnings.contains("Reading stopped early: "), "{warnings}");
-    // A headline never has a count that nobody stands by.
+    // The headline has no count that is not reliable.
     let line = ["traces/generated.pcap", "--html", page_name, "--no-exact"];
     let full = ["--filter", "cbfm", "--memory", "16", "--shards", "1"];
     slices(&[&line[..], &full].concat());
@@ -203,7 +203,7 @@ fn the_matrix_is_what_another_parser_counts() {
     for bits in [8, 24] {
         let prefix = bits.to_string();
         let args = ["--od", &prefix, "--od-out", path.to_str().unwrap()];
-        // Whatever the elements are, all packets count.
+        // All packets count, whatever the elements are.
         slices(&[&["traces/generated.pcap", "--element", "dns"], &args[..]].concat());
         let matrix = matrix(&path);
         assert_eq!(matrix, counted(bits));
@@ -239,7 +239,7 @@ fn parquet_has_the_numbers_of_the_csv() {
     super::formats::parquet_is_the_csv(&["count", "traces/generated.pcap"]);
 }
 
-/// The texts of a page's section, one after the other with bars between them.
+/// Returns the texts of a page's section, joined by bars.
 fn texts_of_section(html: &str, heading: &str) -> String {
     let begin = html.find(&format!(">{heading}</h2>")).unwrap();
     let section = &html[begin + 1..];
@@ -252,8 +252,8 @@ fn texts_of_section(html: &str, heading: &str) -> String {
     format!("|{}|", texts.join("|"))
 }
 
-/// The addresses of one end with the most distinct addresses of the other one, counted here from
-/// the capture's bytes.
+/// Returns the addresses of one end with the most distinct addresses of the other end, counted from
+/// the bytes of the capture.
 fn most_others(by_source: bool, most: usize) -> Vec<(String, usize)> {
     let mut others: BTreeMap<IpAddr, BTreeSet<IpAddr>> = BTreeMap::new();
     let (_, pcap) = sample();
@@ -300,7 +300,7 @@ fn a_page_says_who_has_the_most_others() {
         let who = texts_of_section(&html, "Who");
         for by_source in [true, false] {
             let expected = most_others(by_source, 6);
-            // Which of equal keys are listed is chance.
+            // The choice among equal keys is arbitrary.
             let last = expected.last().unwrap().1;
             for (key, number) in expected.into_iter().filter(|(_, number)| *number > last) {
                 assert!(who.contains(&format!("|{key}|{number}|")), "{key} {who}");

@@ -1,12 +1,12 @@
-//! pcapng files with what other containers cannot hold: times far away, and blocks that are no
-//! packets.
+//! pcapng files with content that other containers cannot hold: times far away, and blocks other
+//! than packets.
 
 use super::{document, flowsieve};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A little-endian block.
+/// Returns a little-endian block.
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let mut body = body.to_vec();
     body.resize(body.len().next_multiple_of(4), 0);
@@ -26,12 +26,12 @@ fn section(options: &[Vec<u8>]) -> Vec<u8> {
     block(0x0a0d_0d0a, &[head, options.concat()].concat())
 }
 
-/// An interface of Ethernet.
+/// Returns an interface with Ethernet.
 fn interface(options: &[Vec<u8>]) -> Vec<u8> {
     interface_of(1, options)
 }
 
-/// An interface of this link type.
+/// Returns an interface with this link type.
 fn interface_of(link: u8, options: &[Vec<u8>]) -> Vec<u8> {
     let head = [link, 0, 0, 0, 0, 0, 0, 0];
     block(1, &[&head[..], &options.concat()].concat())
@@ -50,8 +50,8 @@ fn frame() -> Vec<u8> {
     [&[2; 12][..], &ip].concat()
 }
 
-/// A capture in seconds: twins a hundred years apart beyond both ends of the range, and twins
-/// within it.
+/// Returns a capture with a resolution of seconds: pairs of equal packets a hundred years apart
+/// beyond both ends of the supported range, and pairs within it.
 fn far_away() -> Vec<u8> {
     const CENTURY: u64 = 3_155_760_000;
     // Options 9 and 14 of an interface: the resolution, and the offset in seconds.
@@ -101,11 +101,11 @@ fn times_out_of_range_are_counted_and_make_no_twins() {
         assert_eq!(document["inputs"][0]["times_out_of_range"], 4);
         assert_eq!(said, sentence(&far, 4), "{extra:?}");
     }
-    // What is written has the times that were read.
+    // The output has the times of the input.
     let (again, said) = dedup(&[out, "--dry-run"]);
     assert_eq!(again["totals"]["packets"], 5);
     assert_eq!(said, sentence(out, 4));
-    // A window of packets asks for no times.
+    // A window of packets needs no times.
     let (by_number, _) = dedup(&[&far, "-w", out, "--window", "2p", "--quiet"]);
     assert_eq!(by_number["totals"]["dropped"], 5);
 
@@ -117,7 +117,7 @@ fn times_out_of_range_are_counted_and_make_no_twins() {
     }
     assert_eq!(flowsieve(&["flows", &far]).err, sentence(&far, 4));
     assert_eq!(flowsieve(&["flows", "--quiet", &far]).err, sentence(&far, 4));
-    // Rows have a mark, too.
+    // Rows are marked, too.
     let run = flowsieve(&["count", "--quiet", "--format", "csv", &far]);
     assert_eq!((run.code, &run.err), (Some(0), &sentence(&far, 4)));
     let rows = run.out;
@@ -145,8 +145,8 @@ fn times_out_of_range_are_counted_and_make_no_twins() {
 fn copies_in_erf_records_are_copies_whatever_their_headers_say() {
     const ERF: u8 = 197;
     let folder = tempfile::tempdir().unwrap();
-    // Time, type, flags, length, loss counter, length on the wire; an extension header; then what
-    // is captured.
+    // Time, type, flags, length, loss counter, length on the wire; an extension header; then the
+    // captured bytes.
     let record = |time: u64, kind: u8, content: &[u8]| {
         let mut record = time.to_le_bytes().to_vec();
         record.extend([kind | 0x80, time as u8, 0, 24 + content.len() as u8, 0, time as u8]);
@@ -157,7 +157,7 @@ fn copies_in_erf_records_are_copies_whatever_their_headers_say() {
     };
     let ethernet = [&[0, 0], &frame()[..]].concat();
     let arp = [&[0, 0], &[2; 12][..], &[8, 6], &[7; 46]].concat();
-    // The last kind of record wraps nothing that can be decoded.
+    // The content of the last kind of record cannot be decoded.
     for (kind, content) in [(2, &ethernet[..]), (2, &arp), (27, &[9; 20])] {
         let other = [&content[..content.len() - 1], &[99]].concat();
         let capture = [
@@ -178,7 +178,7 @@ fn copies_in_erf_records_are_copies_whatever_their_headers_say() {
     }
 }
 
-/// A capture with secrets, names, a comment and a custom block, and a packet twice.
+/// Returns a capture with secrets, names, a comment, a custom block, and a packet twice.
 fn annotated() -> Vec<u8> {
     let secrets = [&0x544c_534b_u32.to_le_bytes()[..], &8_u32.to_le_bytes(), b"CLIENT_R"].concat();
     let names = [&[1, 0, 13, 0, 10, 9, 8, 7][..], b"my-host.a\0\0\0", &[0; 4]].concat();
@@ -210,7 +210,7 @@ fn what_stands_besides_packets_is_kept_or_its_loss_is_reported() {
     assert_eq!(document["totals"]["dropped"], 1);
     assert_eq!((has(&out), has(&dropped), said.as_str()), ([true; 4], [true; 4], ""));
 
-    // Names and keys are what anonymizing is against, so they are dropped without a word.
+    // Anonymizing has to remove names and keys, so they are dropped without a message.
     let key = written(folder.path(), "key", &[7; 32]);
     let (_, said) = dedup(&[&input, "-w", &out, "--anonymize-key", &key]);
     assert_eq!((has(&out), said.as_str()), ([false; 4], ""));
@@ -232,6 +232,6 @@ fn what_stands_besides_packets_is_kept_or_its_loss_is_reported() {
     let empty = written(folder.path(), "empty.pcapng", &empty.concat());
     dedup(&[&empty, "-w", &out]);
     assert!(has(&out)[0]);
-    // pcap has nothing of the kind.
+    // pcap has no such blocks.
     assert_eq!(dedup(&["traces/generated.pcap", "-w", &out]).1, "");
 }

@@ -1,4 +1,5 @@
-//! `flowsieve plan`: the tables of the CBFM paper, plans for traffic, formats, and bad input.
+//! Tests of `flowsieve plan`: the tables of the CBFM paper, plans for traffic, formats, and bad
+//! input.
 
 use super::formats::{documented_set, fields};
 use super::{feed, flowsieve, text_of};
@@ -15,7 +16,7 @@ fn structure<'a>(document: &'a Value, name: &str) -> &'a Value {
     structures.iter().find(|structure| structure["structure"] == name).unwrap()
 }
 
-/// The set-up of the tables: three attributes, cuts {1,3} and {1,2}.
+/// Plans with the parameters of the tables: three attributes, cuts {1,3} and {1,2}.
 fn of_the_tables(fpr: &str, more: &[&str]) -> Value {
     let line =
         ["--attributes", "3", "--filter", "bfm,cbfm", "--cuts", "1,3;1,2", "--attribute-fpr", fpr];
@@ -42,7 +43,7 @@ fn table_3_of_the_cbfm_paper() {
             let cells = structure["cells"].as_u64().unwrap();
             assert_eq!(format!("{:.2}", cells as f64 / 8_388_608.0), megabytes, "{fpr} {name}");
         }
-        // The misprints have the right whole number before rounding.
+        // The misprints have the right integer part before rounding.
         let cells = structure(&document, "bfm")["cells"].as_u64().unwrap();
         assert_eq!((cells >> 23).to_string(), bfm.split('.').next().unwrap());
     }
@@ -101,7 +102,8 @@ fn every_structure_is_there_for_every_goal() {
     }
 }
 
-/// A BFM on five attributes that shall tell single ones is shown with the size it would need.
+/// A BFM of five attributes that has to answer for single ones is shown with the size it would
+/// need.
 #[test]
 fn a_structure_that_cannot_fit_is_not_hidden() {
     let line = ["--element", "flow", "--expect", "100k", "--attribute-fpr", "0.001"];
@@ -113,8 +115,8 @@ fn a_structure_that_cannot_fit_is_not_hidden() {
     assert!(table.contains("larger than 1 TiB"), "{table}");
 }
 
-/// What is too large for the memory is shown with its smallest size, and with each reason why it
-/// cannot be.
+/// A structure that is too large for the memory is shown with its smallest size, and with all
+/// reasons against it.
 #[test]
 fn a_structure_that_does_not_fit_is_shown_with_its_size_and_all_reasons() {
     let line = |goal: [&'static str; 2]| {
@@ -162,7 +164,7 @@ fn cuts_of_six_attributes_follow_what_is_wanted() {
     assert!(weighted <= equal && equal < 2.8e-39, "{weighted} {equal}");
 }
 
-/// Options that only one of all structures takes are for that one.
+/// An option that only one of all structures takes applies to that one.
 #[test]
 fn cuts_and_weights_go_with_all_structures() {
     let line = ["--expect", "1k", "--cuts", "src,dst", "--weights", "1,2"];
@@ -198,7 +200,7 @@ fn trouble_with_a_sample_is_told() {
     let run = flowsieve(&["plan", "--sample", "no-such-file.pcap"]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
     run.sentence();
-    // What could be read is planned with.
+    // The plan uses the readable part.
     let folder = tempfile::tempdir().unwrap();
     let damaged = folder.path().join("cut.pcap");
     let (_, bytes) = super::sample();
@@ -209,7 +211,7 @@ fn trouble_with_a_sample_is_told() {
     run.sentence();
 }
 
-/// A plan is kept in a file, without what was said of its sample on standard error.
+/// A plan may be kept in a file, without the messages about its sample on standard error.
 #[test]
 fn a_plan_says_which_sample_was_not_read_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
@@ -329,8 +331,7 @@ fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
     }
 }
 
-/// Without a sample values are taken to be evenly spread, and whatever recommends a structure says
-/// so.
+/// Without a sample values are assumed to be evenly spread, and every recommendation says so.
 #[test]
 fn a_plan_without_a_sample_says_what_it_rests_on() {
     let given = ["--expect", "10k", "--memory", "64KiB"];
@@ -364,7 +365,7 @@ fn a_plan_without_a_sample_says_what_it_rests_on() {
     assert!(reason.contains("no sample was measured") && !reason.contains("--sample"), "{reason}");
 }
 
-/// At 0.5 bits an element the filter alone would predict an error without end.
+/// At 0.5 bits per element the filter alone would predict an infinite error.
 #[test]
 fn the_error_of_counts_is_predicted() {
     let planned = plan(&["--expect", "1M", "--memory", "64KiB"]);
@@ -376,8 +377,8 @@ fn the_error_of_counts_is_predicted() {
     assert!(error("hll").is_some_and(|error| (error - 0.003_252).abs() < 1e-6));
 }
 
-/// With a sample the best structures by formula are built and asked, and the best of them is what
-/// `compare` builds for the same queries. A pipe cannot be read again for that.
+/// With a sample the best structures by formula are built and queried, and the best of them is the
+/// one that `compare` builds for the same queries. A pipe cannot be read again for that.
 #[test]
 fn a_sample_decides_by_what_was_measured() {
     let capture = "traces/generated.pcap";

@@ -1,4 +1,4 @@
-//! Addresses that are replaced: where, by which, and what stays.
+//! Tests of anonymized addresses: where they are replaced, by which, and what does not change.
 
 use super::{flowsieve, program};
 use flowsieve::anonymize::{AddressMap, AnonymizeKey, MacMap, PacketAnonymizer, VendorPart};
@@ -55,7 +55,7 @@ fn flows_differ_in_their_addresses_alone() {
                 for end in ["src", "dst"] {
                     old[end] = image(&mut map, old[end].as_str().unwrap()).into();
                 }
-                // It is made of the addresses.
+                // The Community ID depends on the addresses.
                 for flow in [&mut old, &mut new] {
                     flow.as_object_mut().unwrap().remove("community_id");
                 }
@@ -65,7 +65,7 @@ fn flows_differ_in_their_addresses_alone() {
     }
 }
 
-/// Time, bytes and link type of each packet.
+/// Returns time, bytes and link type of each packet.
 fn packets(path: &Path) -> Vec<(i64, Vec<u8>, flowsieve::trace::LinkType)> {
     let mut capture = Capture::open(path, InputFormat::Auto).unwrap();
     let mut all = Vec::new();
@@ -80,7 +80,7 @@ fn packets(path: &Path) -> Vec<(i64, Vec<u8>, flowsieve::trace::LinkType)> {
     all
 }
 
-/// That the packets of the second capture are those of the first with other addresses.
+/// Asserts that the packets of the second capture are those of the first with other addresses.
 fn assert_images(old: &Path, new: &Path, map: &mut AddressMap) {
     let (old, new) = (packets(old), packets(new));
     assert_eq!(old.len(), new.len());
@@ -137,8 +137,8 @@ fn answers_of_an_index_differ_in_their_addresses_alone() {
     assert!(!flowsieve(&line).done().contains("10.0.0.2,"));
 }
 
-/// What is written with the option is what is written without it, with other addresses; of kept and
-/// of dropped packets, in both containers, from one input and from several that take turns.
+/// The output with the option equals that without it, except for the addresses. This holds for kept
+/// and for dropped packets, in both containers, and from one input and several that overlap.
 #[test]
 fn captures_differ_in_their_addresses_and_checksums_alone() {
     let folder = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ fn mac_addresses_in_captures_are_images() {
     }
 }
 
-/// Length on the wire, bytes and link type of each packet, with its time.
+/// Returns time, length on the wire, bytes and link type of each packet.
 fn with_lengths(path: &Path) -> Vec<(i64, u32, Vec<u8>, flowsieve::trace::LinkType)> {
     let mut capture = Capture::open(path, InputFormat::Auto).unwrap();
     let mut all = Vec::new();
@@ -221,8 +221,8 @@ fn with_lengths(path: &Path) -> Vec<(i64, u32, Vec<u8>, flowsieve::trace::LinkTy
     all
 }
 
-/// Packets cut behind their headers read as before, and have no payload; all that stays is what was
-/// there, also where addresses are replaced.
+/// Packets that are cut after their headers decode as before and have no payload; the rest is
+/// unchanged, also if addresses are replaced.
 #[test]
 fn packets_are_cut_behind_their_headers() {
     let folder = tempfile::tempdir().unwrap();
@@ -294,7 +294,7 @@ fn packets_are_cut_to_a_length() {
             assert_eq!(new.2, old.2[..old.2.len().min(70)]);
         }
         let bytes = fs::read(&out).unwrap();
-        // In the header of the file, and in that of the interface behind the section's block.
+        // The length in the header of the file, or in the interface after the section header block.
         let stated = match name {
             "cut.pcap" => word(&bytes, 16),
             _ => word(&bytes, word(&bytes, 4) as usize + 12),
@@ -313,7 +313,7 @@ fn packets_are_cut_to_a_length() {
     }
 }
 
-/// A description of an interface and a comment on a packet name what they like; they are left away.
+/// Descriptions of interfaces and comments on packets may name anything; they are dropped.
 #[test]
 fn words_in_captures_are_left_away() {
     let option = |code: u16, value: &[u8]| {
@@ -477,7 +477,7 @@ fn where_there_is_nothing_to_replace_it_is_refused() {
     }
 }
 
-/// Keys do not get into logs by being shown for debugging.
+/// Debug output of keys does not reveal them.
 #[test]
 fn keys_are_not_shown() {
     let key = AnonymizeKey::new(KEY);

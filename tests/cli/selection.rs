@@ -73,13 +73,13 @@ fn every_command_reads_the_selected_packets_and_says_so() {
     assert_eq!(plan["sample"]["packets"], packets);
     assert_eq!(names.map(|name| plan["sample"][name].clone()), expected);
 
-    // What was written holds these packets, and no others.
+    // The output holds exactly these packets.
     let again = json(&["count", "--slice", "all", "--format", "json", text(&written)]);
     assert_eq!(again["totals"]["packets"], dedup["totals"]["kept"]);
     let port = json(&["count", "--format", "json", "--where", "not tcp port 443", text(&written)]);
     assert_eq!(port["totals"]["packets"], 0);
 
-    // People read it, too.
+    // The table says it, too.
     let table = flowsieve(&["count", "--where", "tcp port 443", capture]);
     let last = table.out.lines().last().unwrap();
     assert!(last.starts_with("only packets where tcp port 443: "), "{last}");
@@ -125,7 +125,7 @@ fn an_index_knows_which_packets_it_holds() {
     assert_eq!(fewer, asked["totals"]["packets"]);
     assert!(fewer.as_u64() < packets.as_u64());
 
-    // What is known stays, and is not called the whole.
+    // The known part stays, and is not reported as the whole.
     let add = |more: &[&str]| flowsieve(&[&["index", "add", archive, capture], more].concat());
     let same = add(&["--where", "udp", "--to", "+4s"]);
     assert!(same.code == Some(0) && same.err.contains("in the index already"), "{}", same.err);

@@ -1,4 +1,4 @@
-//! Completions and manual pages, as shells and `man` take them.
+//! Tests completions and manual pages with shells and `man`.
 
 use super::flowsieve;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The commands that this help lists.
+/// Returns the commands that this help lists.
 fn listed(group: &[&str]) -> Vec<String> {
     let help = flowsieve(&[group, &["--help"]].concat()).done();
     let Some((_, commands)) = help.split_once("Commands:\n") else {
@@ -14,14 +14,14 @@ fn listed(group: &[&str]) -> Vec<String> {
     };
     let (commands, _) = commands.split_once("\n\n").unwrap();
     let names = commands.lines().filter_map(|line| {
-        // Lines that are indented further go on with the line above.
+        // Lines that are indented further continue the line above.
         let name = line.strip_prefix("  ")?.split(' ').next()?;
         (!name.is_empty() && name != "help").then(|| name.to_owned())
     });
     names.collect()
 }
 
-/// Every command, as the words that call it.
+/// Returns the words of every command.
 fn commands() -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
     for name in listed(&[]) {
@@ -32,7 +32,7 @@ fn commands() -> Vec<Vec<String>> {
     all
 }
 
-/// Long options that the help of this command shows.
+/// Returns the long options in the help of this command.
 fn options(command: &[String]) -> BTreeSet<String> {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     let help = flowsieve(&[&words[..], &["--help"]].concat()).done();
@@ -45,7 +45,7 @@ fn options(command: &[String]) -> BTreeSet<String> {
     options.filter(|name| !name.is_empty()).collect()
 }
 
-/// What a program of the system says of this file; `None` if it is not there.
+/// Runs a program of the system on this file; `None` if there is no such program.
 fn checked(program: &str, arguments: &[&str], file: &Path) -> Option<Output> {
     let run = Command::new(program).args(arguments).arg(file).stdin(Stdio::null()).output();
     if run.is_err() {
@@ -101,7 +101,7 @@ fn a_directory_for_manual_pages_that_cannot_be_is_an_error() {
 fn completions_are_printed_for_every_shell() {
     let names = &["search", "queries-only"][..];
     let values = &["host-pair", "split-counting", "latex"][..];
-    // For the last two clap makes scripts that know no values.
+    // For the last two clap generates scripts without values.
     for (shell, has_values) in
         [("bash", true), ("zsh", true), ("fish", true), ("powershell", false), ("elvish", false)]
     {
@@ -116,7 +116,7 @@ fn completions_are_printed_for_every_shell() {
     assert_eq!(flowsieve(&["completions", "cmd"]).code, Some(2));
 }
 
-/// A shell reads the script, and what it offers are the values that the program takes.
+/// The shell loads the script and offers the values that the program accepts.
 #[cfg(unix)]
 #[test]
 fn bash_completes_options_and_their_values() {

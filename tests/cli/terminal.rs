@@ -1,12 +1,12 @@
-//! What a terminal shows: tables as wide as it is, rows that do not flood it, and bold face where
-//! it may be.
+//! Tests of output to a terminal: tables of its width, a limit of rows, and bold face where it is
+//! allowed.
 
 use super::{flowsieve, program, repository};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// What a terminal of so many columns gets of a command line in a shell; `None` where there is no
-/// program that makes a terminal.
+/// Returns the output of a shell command on a terminal of `columns` columns, or `None` if there is
+/// no program that creates a terminal.
 #[cfg(target_os = "linux")]
 fn shown(columns: usize, line: &str) -> Option<String> {
     let line = format!("stty cols {columns} rows 40; {line}")
@@ -26,12 +26,12 @@ fn shown(columns: usize, line: &str) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap().replace('\r', ""))
 }
 
-/// The text without bold face.
+/// Returns the text without bold face.
 fn plain(text: &str) -> String {
     text.replace("\x1b[1m", "").replace("\x1b[0m", "")
 }
 
-/// An index of the captures of this repository.
+/// Builds an index of the captures of this repository.
 fn index() -> TempDir {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("archive");
@@ -71,7 +71,7 @@ fn tables_fit_the_terminal() {
             let text = plain(&text);
             assert!(text.lines().count() > 3, "{line}: {text}");
             for row in text.lines() {
-                // A path has no place where it could be broken.
+                // A path cannot be broken.
                 let is_path = row.split(' ').any(|word| word.chars().count() > width / 2);
                 let fits = is_path || row.chars().count() <= width;
                 assert!(fits, "{line} at {width}: {row}\n{text}");
@@ -162,7 +162,7 @@ fn the_line_about_speed_stands_behind_the_rows() {
     };
     let last = text.lines().rev().find(|line| !line.is_empty()).unwrap();
     assert!(last.contains(" packets in ") && last.contains("packets/s"), "{text}");
-    // Another program writes the rows of a pipe, nobody knows when.
+    // The rows of a pipe are printed by another program, at an unknown time.
     let piped = shown(100, "flowsieve flows traces/netns-dns.pcap | cat").unwrap();
     assert!(!piped.contains(" packets in "), "{piped}");
 }
@@ -199,7 +199,7 @@ fn terminals_that_take_no_colours_get_none() {
     };
     assert!(usual);
     assert_eq!(bold("TERM=dumb", ""), Some(false));
-    // Also where programs are tested, and colours are welcome in files.
+    // The same in a CI system, where the variable asks for colours in files.
     assert_eq!(bold("CI=true TERM=dumb", ""), Some(false));
     assert_eq!(bold("CI=true", ""), Some(true));
     assert_eq!(bold("NO_COLOR=1", ""), Some(false));
@@ -238,10 +238,10 @@ fn topics_of_help_are_listed_and_have_texts() {
         let text = flowsieve(&["help", topic]).done();
         assert!(text.lines().count() > 3, "{topic}: {text}");
     }
-    // A command is explained as ever, and what is neither is refused.
+    // The help of a command works as before, and an unknown topic is refused.
     assert!(flowsieve(&["help", "count"]).done().contains("--slice"));
     assert_eq!(flowsieve(&["help", "weather"]).code, Some(2));
-    // What options take is what the topic lists.
+    // The topic lists the values of the option.
     assert!(flowsieve(&["help", "structures"]).done().contains("\n  cmdbf"));
 }
 
@@ -270,7 +270,7 @@ fn small_numbers_and_names_are_written_for_people() {
     assert!(csv.starts_with("start_ns,start,end_ns,end,packets"), "{csv}");
 }
 
-/// A name that sets the title of a terminal, forges a line and turns the direction of the text.
+/// A name that sets the title of a terminal, forges a line and reverses the direction of the text.
 #[cfg(target_os = "linux")]
 const EVIL: &str = "a\u{1b}]0;title\u{7}\nforged: all is well\r\u{9b}2J\u{202e}b";
 
@@ -325,7 +325,7 @@ fn no_name_reaches_the_terminal_as_it_is() {
         let output = program(line).stdin(Stdio::null()).output().unwrap();
         for bytes in [output.stdout, output.stderr] {
             let text = String::from_utf8_lossy(&bytes);
-            // In CSV, the default of `export`, names stand as they are, in quotes.
+            // CSV, the default of `export`, has names unchanged in quotes.
             let is_bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
             assert!(!text.contains(is_bad), "{line:?}: {text:?}");
             let forged = text.lines().any(|line| line.starts_with("forged"));
@@ -369,7 +369,7 @@ fn names_in_csv_are_no_formulas() {
     in_folder(&["count", &capture, "--slice", "all", "--save-filter", filter]);
     let csv = in_folder(&["filter", "info", filter, "--format", "csv"]);
     assert!(csv.lines().nth(1).unwrap().starts_with("'=cmd|'x'!A1.filter,"), "{csv}");
-    // Other formats have it as it is.
+    // Other formats have the name unchanged.
     let json = in_folder(&["filter", "info", filter, "--format", "jsonl"]);
     assert!(json.contains("\"=cmd|'x'!A1.filter\""), "{json}");
 }

@@ -32,7 +32,7 @@ fn hours_ahead(text: &Value) -> f64 {
     f64::from(at(text).offset().local_minus_utc()) / 3600.0
 }
 
-/// A capture with a packet of the sample at each of these times.
+/// Writes a capture with a packet of the sample at each of these times.
 fn capture(folder: &Path, times: &[&str]) -> PathBuf {
     let (_, bytes) = sample();
     let length = u32::from_le_bytes(bytes[32..36].try_into().unwrap()) as usize;
@@ -180,7 +180,7 @@ fn from_and_to_without_an_offset_are_of_the_zone() {
     assert_eq!(packets("Europe/Berlin", "2024-07-01", "2024-07-02"), 2);
     assert_eq!(packets("UTC", "2024-06-30", "2024-07-01"), 3);
     assert_eq!(packets("Europe/Berlin", "2024-07-01T01:59", "2024-07-02"), 1);
-    // An offset that is written says what it says.
+    // A time with an offset does not depend on the zone.
     assert_eq!(packets("Asia/Kolkata", "2024-07-01T00:00:00+02:00", "2024-07-02"), 2);
 }
 

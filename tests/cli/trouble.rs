@@ -1,5 +1,4 @@
-//! Bad input: one sentence each on standard error, exit code 1, and in the result what was
-//! readable.
+//! Bad input: one message each on standard error, exit code 1, and a result with the readable part.
 
 use super::inputs::gzip;
 use super::{counted, document, feed, flowsieve, record_offsets, sample};
@@ -8,8 +7,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Counts a bad input alone and beside a good one; it must yield `packets` packets and one sentence
-/// that names it and has these words in it. Where nothing could be opened there is no result.
+/// Counts a bad input alone and beside a good one. It must yield `packets` packets, and one message
+/// that names it and contains these words. If nothing could be opened there is no result.
 fn check(bad: &Path, packets: u64, words: &[&str]) {
     let (good, _) = sample();
     let name = bad.to_str().unwrap();
@@ -31,7 +30,7 @@ fn check(bad: &Path, packets: u64, words: &[&str]) {
         }
         let document: Value = serde_json::from_str(&run.out).unwrap();
         assert_eq!(document["totals"]["packets"], expected, "{sentence}");
-        // The document says the same, if the input got that far.
+        // The document has the same message, if the input was opened.
         let input =
             document["inputs"].as_array().unwrap().iter().find(|input| input["path"] == name);
         if let Some(input) = input {
@@ -88,7 +87,7 @@ fn what_ends_too_early() {
         };
         check_bytes("record.pcap", cut, 1_000, &[&at, &present, "copy"]);
     }
-    // Compressed without a loss in between, the cut comes out at the same place.
+    // Intact compression does not change the place of the cut.
     check_bytes("record.gz", &gzip(&bytes[..offsets[1_000] + 7]), 1_000, &[&at]);
 }
 
@@ -118,7 +117,7 @@ fn a_compressed_stream_that_breaks_off_counts_up_to_there() {
     assert!((2_000..7_000).contains(&packets), "{packets}");
     let at = format!("at offset {} of the compressed file", whole.len() / 2);
     check(&path, packets, &["gzip", "ends too early", &at]);
-    // It is a prefix of the trace: every slice but the last one that is left has its packets.
+    // The result is that of a prefix of the trace: every slice except the last one is complete.
     let slices = document["slices"].as_array().unwrap();
     for slice in &slices[..slices.len() - 1] {
         assert_eq!(slice["packets"], 1_000);
@@ -147,7 +146,7 @@ fn what_may_not_be_read() {
         return;
     }
     check(&path, 0, &["permission denied"]);
-    // In a directory it is named, too, and not passed over as no capture.
+    // In a directory it is reported, too, and not skipped like other files.
     let run = counted(&[folder.path()]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
     let start = format!("{}: permission denied", path.display());
@@ -262,7 +261,7 @@ fn standard_input_has_a_name_of_its_own() {
     assert!(run.sentence().starts_with("standard input: not a capture"));
 }
 
-/// A stream cannot be opened to see what it is and then once more to be read.
+/// A stream cannot be opened a second time after its format was recognised.
 #[test]
 fn a_stream_that_cannot_be_read_leaves_no_result() {
     let folder = tempfile::tempdir().unwrap();

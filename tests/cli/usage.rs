@@ -3,7 +3,7 @@
 use super::{flowsieve, program};
 use std::fs;
 
-/// What is wrong, and a word that must be in the complaint.
+/// Wrong arguments, and a word that must be in the message.
 const WRONG: &[(&[&str], &str)] = &[
     (&["--slice", "0s"], "1s"),
     (&["--slice", "5x"], "unit"),
@@ -90,7 +90,7 @@ fn generate_refuses_too() {
     }
 }
 
-/// What people write for the same size, count or duration means the same everywhere.
+/// All spellings of the same size, count or duration mean the same in every option.
 #[test]
 fn values_with_units_are_understood_in_every_spelling() {
     let capture = "traces/generated.pcap";
@@ -196,7 +196,7 @@ fn a_line_without_a_task_is_wrong_and_a_question_is_not() {
     }
 }
 
-/// Help begins with what the command is for, as it stands in the list of commands.
+/// Help begins with the purpose of the command, as in the list of commands.
 #[test]
 fn help_begins_with_what_the_command_is_for() {
     for group in [&[][..], &["filter"], &["index"]] {

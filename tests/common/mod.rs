@@ -1,4 +1,4 @@
-//! What several tests share: running a count in memory, and finding the shared captures.
+//! Shared by several tests: runs a count in memory, and finds the shared captures.
 
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing};
@@ -10,7 +10,7 @@ use flowsieve::plan::TracePlan;
 use std::io;
 use std::path::PathBuf;
 
-/// Keeps the slices.
+/// Collects the slices.
 #[derive(Debug, Default)]
 pub(crate) struct Slices(pub(crate) Vec<SliceResult>);
 
@@ -21,7 +21,7 @@ impl SliceSink for Slices {
     }
 }
 
-/// A plan with the command line's defaults.
+/// Returns a plan with the command line's defaults.
 pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
     let shards = 8;
     let sizing = Sizing::Memory { bytes: 256 << 10, expected: None };

@@ -1,4 +1,4 @@
-//! The way of every capture: read, decoded, turned into elements; and what must hold on it.
+//! Reads a capture, decodes it and extracts its elements, and checks what must hold on the way.
 
 use flowsieve::decode::{Decoder, Headers, Tunnel, ip_bytes, vlan_ids};
 use flowsieve::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
@@ -7,7 +7,7 @@ use flowsieve::trace::{Capture, InputFormat, MAX_BATCH, TraceBatch, TraceError, 
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-/// What came of reading a capture.
+/// The result of reading a capture.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) packets: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Outcome {
     pub(crate) container: &'static str,
 }
 
-/// Which elements are taken, by the number of the case.
+/// Returns the extractor of a case; the bits of its number choose the options.
 pub(crate) fn extractor(case: u64) -> Extractor {
     let kinds = ElementKind::ALL;
     let rule = ElementRule {
@@ -36,7 +36,7 @@ pub(crate) fn read(bytes: &[u8], format: InputFormat, case: u64) -> Outcome {
     read_from(Box::new(Cursor::new(bytes.to_vec())), bytes.len(), format, case)
 }
 
-/// The same, from any source that has `length` bytes.
+/// Like [`read`], from any source that has `length` bytes.
 pub(crate) fn read_from(
     source: Box<dyn Read + Send>,
     length: usize,
@@ -78,7 +78,7 @@ pub(crate) fn read_from(
             TraceBatch::Packets { bytes, packets } => {
                 for packet in packets {
                     let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-                    // An inner header is only looked for where there is an outer one.
+                    // A packet that has an inner header has an outer one.
                     assert!(
                         outer.decode(packet.link, frame).is_ok()
                             || inner.decode(packet.link, frame).is_err()
@@ -115,8 +115,8 @@ pub(crate) fn read_from(
     outcome
 }
 
-/// An error has a place, but where there is nothing at all, and is one sentence that names the
-/// file, whose name ends in `hostile`.
+/// Checks that an error has an offset, is no I/O error, and that its message is one line that names
+/// the file, whose name ends in `hostile`.
 fn check_error(error: &TraceError) {
     let sentence = error.to_string();
     assert!(sentence.contains("hostile: ") && sentence.len() < 600, "{sentence}");

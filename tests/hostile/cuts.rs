@@ -1,4 +1,4 @@
-//! Each sample cut at every byte, and every byte of its first kilobyte flipped.
+//! Cuts each sample at every byte, and flips every byte of its first kilobyte.
 
 use super::chain::{read, read_from};
 use super::mutations::{Tell, in_parallel};
@@ -7,12 +7,12 @@ use super::samples::{Sample, all};
 use flowsieve::trace::TraceErrorKind;
 use std::io::Read;
 
-/// Packets before the damage: of the records that stand before it, counted here.
+/// Checks that all packets before the cut are read. The sample knows where its records end.
 fn check_cut(sample: &Sample, at: usize) {
     let outcome = read(&sample.bytes[..at], sample.format, at as u64);
     let whole = sample.whole_before(at);
     if sample.is_text {
-        // A last line without its end may be whole all the same.
+        // A last line may be complete without its line break.
         assert!(
             (whole..=whole + 1).contains(&outcome.packets) || outcome.container.is_empty(),
             "{} packets, {whole} whole lines",
@@ -20,7 +20,8 @@ fn check_cut(sample: &Sample, at: usize) {
         );
         return;
     }
-    // ERF has no magic number: it takes three records, or a file that ends with one, to know it.
+    // ERF has no magic number: it is recognised by three records, or fewer if the file ends with
+    // one.
     let unknown = sample.name == "erf" && whole < 3 && at != sample.last_end(at);
     if unknown {
         assert!(matches!(outcome.error.unwrap().kind, TraceErrorKind::NotACapture { .. }));
@@ -48,7 +49,8 @@ fn check_cut(sample: &Sample, at: usize) {
     }
 }
 
-/// What a codec of its own kind makes of the cut: bytes, and whole records in them.
+/// Checks that a cut of a compressed capture is reported, and for gzip that all packets are read
+/// whose records flate2 decompresses.
 fn check_compressed_cut(sample: &Sample, at: usize, whole: &[u8]) {
     let outcome = read(&sample.bytes[..at], sample.format, at as u64);
     if at == sample.bytes.len() {
@@ -109,8 +111,9 @@ fn every_byte_of_the_first_kilobyte_flipped() {
             let mut bytes = sample.bytes.clone();
             bytes[at] ^= [1, 2, 4, 8, 16, 32, 64, 128, 255][case as usize % 9];
             let outcome = read(&bytes, sample.format, case);
-            // Behind the header, the damage cannot reach back, but for what tells a dialect or a
-            // format without a magic number: the first three records, of ERF ten.
+            // Damage after the header does not lose packets before it, unless it is in the first
+            // three records (ten of ERF), which decide the dialect, or the format without a magic
+            // number.
             let whole = sample.whole_before(at);
             let telling = match sample.name {
                 "pcapng" | "pcapng-sections" => 0,
@@ -129,7 +132,7 @@ fn every_byte_of_the_first_kilobyte_flipped() {
     }
 }
 
-/// A source that fails in the middle, as a disk does.
+/// A source that fails in the middle, like a broken disk.
 struct Failing {
     bytes: Vec<u8>,
     at: usize,

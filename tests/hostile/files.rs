@@ -1,4 +1,4 @@
-//! Damaged captures through whole runs: counts, duplicates and flows.
+//! Runs `count`, `dedup` and `flows` over damaged captures.
 
 use super::chain::read;
 use super::mutations::{Tell, damaged, in_parallel};
@@ -18,7 +18,7 @@ use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteFormat};
 use flowsieve::trace::{Compression, InputFormat};
 use std::io;
 
-/// Runs of each kind.
+/// Number of runs of each command.
 const CASES: u64 = 3000;
 
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl FlowSink for Sums {
     }
 }
 
-/// A case in a file, which lasts as long as the first part of the answer.
+/// Writes a case to a file, which is deleted with the returned path.
 fn in_file(
     samples: &[super::samples::Sample],
     number: u64,

@@ -1,4 +1,4 @@
-//! Damaged saved filters: refused in a sentence, or a filter that answers.
+//! Damaged saved filters are refused with a message, or they are filters that answer.
 
 use super::mutate::mutate;
 use super::mutations::{Tell, in_parallel};
@@ -36,7 +36,7 @@ fn golden() -> Vec<Sample> {
     samples.collect()
 }
 
-/// Asks everything that can be asked.
+/// Calls every method of a filter.
 fn use_all(mut filter: SavedFilter) {
     let attributes: Vec<Digest> = (0..filter.spec().attributes().unwrap_or(2))
         .map(|i| Digest::from_value(i as u64))
@@ -56,7 +56,8 @@ fn use_all(mut filter: SavedFilter) {
     filter.save(&mut out).unwrap();
 }
 
-/// With checksums that are right: then damage gets behind them. `head` is where the head ends.
+/// Corrects the checksums of a saved filter, so that damage is not refused because of them. `head`
+/// is the end of its head.
 fn sealed(mut bytes: Vec<u8>, head: usize) -> Vec<u8> {
     for end in [head, bytes.len()] {
         if end >= 8 && end <= bytes.len() {
@@ -88,7 +89,7 @@ fn damaged_saved_filters_are_refused_or_answer() {
         let mut bytes = mutate(&samples[which], &samples, &mut random);
         if number % 4 > 0 {
             bytes = sealed(bytes, heads[which]);
-            // A length that is right besides.
+            // Corrects the length, too.
             if number % 4 == 3 && bytes.len() > 24 {
                 let length = bytes.len() as u64;
                 bytes[16..24].copy_from_slice(&length.to_le_bytes());

@@ -1,5 +1,5 @@
-//! Index files that are damaged with their checksums put right: nothing panics, and what cannot be
-//! is named.
+//! Files of an index that are damaged and have correct checksums: nothing panics, and impossible
+//! values are reported.
 
 use super::samples::all;
 use flowsieve::filters::FilterKind;
@@ -59,7 +59,7 @@ fn sum(bytes: &[u8]) -> u64 {
     checksum.value()
 }
 
-/// What an index says of its files: the catalogue, and the captures of its segment.
+/// The texts of an index that describe its files: the catalogue, and the captures of its segment.
 #[derive(Clone)]
 struct Texts {
     catalog: String,
@@ -76,20 +76,20 @@ impl Texts {
         }
     }
 
-    /// The same with other captures, of which the catalogue has the right mark.
+    /// Replaces the captures of the segment, and their mark in the catalogue.
     fn with_segment(&self, segment: String) -> Self {
         let marks = [&self.segment, &segment].map(|text| mark(text.as_bytes()));
         Self { catalog: self.catalog.replace(&marks[0], &marks[1]), segment }
     }
 
-    /// The same with another mark of a file.
+    /// Replaces the mark of a file.
     fn with_mark(&self, before: &str, after: &str) -> Self {
         let mut texts = self.with_segment(self.segment.replace(before, after));
         texts.catalog = texts.catalog.replace(before, after);
         texts
     }
 
-    /// Writes them with right checksums.
+    /// Writes them with correct checksums.
     fn write(&self, archive: &Path) {
         let text = format!(
             "{{\"schema\":\"flowsieve.index/5\",\"checksum\":{},\"catalog\":{}}}\n",
@@ -110,7 +110,7 @@ fn segment_file(archive: &Path) -> PathBuf {
     paths.find(is_one).unwrap()
 }
 
-/// Of a file in blocks the content, and its mark with the checksums of these blocks.
+/// Returns the content of a file in blocks with their checksums at its end, and its mark.
 fn in_blocks(mut content: Vec<u8>) -> (Vec<u8>, String) {
     let checksums: Vec<u8> =
         (content.chunks(4096)).flat_map(|block| sum(block).to_le_bytes()).collect();
@@ -123,7 +123,7 @@ fn mark(bytes: &[u8]) -> String {
     format!("{{\"bytes\":{},\"checksum\":{}}}", bytes.len(), sum(bytes))
 }
 
-/// Everything that is read when an index is asked and verified.
+/// Searches and verifies an index and returns the problems.
 fn problems(archive: &Path) -> Vec<String> {
     let query = IndexQuery { port: Some(53), ..IndexQuery::default() };
     let searched = search(archive, &query, &StopFlag::default(), &mut Nowhere)
@@ -135,7 +135,7 @@ fn problems(archive: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Places in the file of filters came from the catalogue as they stood there.
+/// The places of filters in their file were taken from the catalogue without a check.
 #[test]
 fn a_catalogue_whose_filters_are_longer_than_their_file_is_refused() {
     let (_folder, archive) = index(GlobalFilter::default());
@@ -156,14 +156,14 @@ fn a_catalogue_whose_filters_are_longer_than_their_file_is_refused() {
             assert!(problem.contains(".segment: this file of the index is damaged"), "{problem}");
         }
     }
-    // Shorter than they are, they are no filters.
+    // A range shorter than the filter holds no filter.
     let problems = told("9");
     assert!(!problems.is_empty());
     assert!(problems.iter().all(|p| p.contains(".filters: this file")));
 }
 
-/// The reader of Parquet panics where the lengths in a page are wrong, and its schema was taken for
-/// granted; so were the attributes of filters.
+/// The Parquet reader panics if lengths in a page are wrong. The schema of the file, and the
+/// attributes of filters, were not checked.
 #[test]
 fn every_byte_of_every_file_of_an_index_may_lie() {
     for global in GlobalFilter::ALL {
@@ -213,7 +213,7 @@ fn lie_in_every_file(global: GlobalFilter) {
         fs::write(&path, &whole).unwrap();
     }
     assert!(told > 200, "{told}");
-    // The captures of the segment.
+    // Damage in the captures of the segment.
     let text = right.segment.as_bytes();
     for at in (0..text.len()).step_by(text.len() / 150 + 1) {
         for byte in [b'9', b'"', b']'] {
@@ -226,7 +226,7 @@ fn lie_in_every_file(global: GlobalFilter) {
     }
 }
 
-/// All values in a document, as paths to them.
+/// Adds the paths of all values in a document.
 fn places(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -243,7 +243,7 @@ fn places(value: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Everything that reads and writes an index; what is outside it stays as it is.
+/// Calls everything that reads and writes an index.
 fn use_index(folder: &Path, archive: &Path) {
     let query = IndexQuery { host: "0.0.0.0/0".parse().ok(), ..IndexQuery::default() };
     let look = TerminalStyle::default();
@@ -281,7 +281,7 @@ fn use_index(folder: &Path, archive: &Path) {
     }
 }
 
-/// Keeps the captures with answers.
+/// Collects the captures with hits.
 #[derive(Default)]
 struct Captures(Vec<CaptureEntry>);
 
@@ -294,8 +294,8 @@ impl HitSink for Captures {
     }
 }
 
-/// Each value of the catalogue and of a segment is another one, with right checksums: nothing
-/// panics or waits, and nothing outside the index changes.
+/// Replaces each value of the catalogue and of a segment, with correct checksums: nothing panics or
+/// waits, and nothing outside the index changes.
 #[test]
 fn every_value_of_a_catalogue_may_lie() {
     let (folder, archive) = index(GlobalFilter::default());
@@ -367,8 +367,8 @@ fn every_value_of_a_catalogue_may_lie() {
     assert!(told > 150, "{told}");
 }
 
-/// A page of a list that claims `claimed` values and has levels of `levels` of them, and values for
-/// up to 128.
+/// Returns a page of a list that claims `claimed` values, and has `levels` levels and at most 128
+/// values.
 fn page_that_claims(claimed: u32, levels: u32) -> Vec<u8> {
     fn varint(mut value: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -379,20 +379,20 @@ fn page_that_claims(claimed: u32, levels: u32) -> Vec<u8> {
         bytes.push(value as u8);
         bytes
     }
-    // Thrift's whole numbers have their sign in the lowest bit.
+    // Thrift encodes integers in zigzag, with the sign in the lowest bit.
     let number = |value: u64| varint(value << 1);
-    // All values belong to one record, and are there.
+    // All values belong to one record, and none is null.
     let run = [varint(u64::from(levels) << 1), vec![1]].concat();
     let run = [&(run.len() as u32).to_le_bytes()[..], &run].concat();
-    // DELTA_BINARY_PACKED: blocks of 128 in 4 parts, how many, the first, and a block of
-    // differences of 0.
+    // DELTA_BINARY_PACKED: blocks of 128 in 4 parts, the number of values, the first value, and a
+    // block of differences of 0.
     let mut values = vec![0x80, 1, 4];
     values.extend(varint(levels.into()));
     values.extend([0; 6]);
     let body = [run.clone(), run, values].concat();
     let length = number(body.len() as u64);
-    // A data page (0), its lengths, and in field 5 the number of values, DELTA_BINARY_PACKED (5),
-    // levels in RLE (3).
+    // The header of a data page (0): its lengths, and in field 5 the number of values, the encoding
+    // DELTA_BINARY_PACKED (5), and that of the levels, RLE (3).
     let mut page = vec![0x15, 0, 0x15];
     page.extend(&length);
     page.push(0x15);
@@ -404,7 +404,7 @@ fn page_that_claims(claimed: u32, levels: u32) -> Vec<u8> {
     page
 }
 
-/// The same lists, but for the numbers of records, which are these pages.
+/// Replaces the pages of the last column, the numbers of records.
 fn with_pages(lists: Vec<u8>, levels: u32, pages: &[u8]) -> Vec<u8> {
     let lists = bytes::Bytes::from(lists);
     let file = SerializedFileReader::new(lists.clone()).unwrap();
@@ -440,7 +440,7 @@ fn with_pages(lists: Vec<u8>, levels: u32, pages: &[u8]) -> Vec<u8> {
     forged.into_inner().unwrap()
 }
 
-/// An index whose lists have other pages: what is said of it.
+/// An index whose lists get forged pages.
 struct WithPages {
     _folder: TempDir,
     archive: PathBuf,
@@ -464,7 +464,7 @@ impl WithPages {
         }
     }
 
-    /// What is said when so many values stand in these pages.
+    /// Returns the problems of the index if these are the pages and hold `levels` values.
     fn problems(&self, levels: u32, pages: &[u8]) -> Vec<String> {
         let lie = with_pages(self.lists.clone(), levels, pages);
         fs::write(&self.path, &lie).unwrap();
@@ -474,7 +474,8 @@ impl WithPages {
     }
 }
 
-/// The library takes memory for what pages claim, and as many levels may follow in a few bytes.
+/// The library allocates memory for the claimed number of values, and a few bytes can hold as many
+/// levels.
 #[test]
 fn pages_that_claim_more_values_than_there_can_be_are_damage() {
     let index = WithPages::new();
@@ -485,16 +486,16 @@ fn pages_that_claim_more_values_than_there_can_be_are_damage() {
     let most = i32::MAX as u32;
     let problems = index.problems(most, &page_that_claims(most, most));
     assert!(claimed(&problems), "{problems:?}");
-    // Many pages may claim together what one may not.
+    // Many pages together claim more values than one page may.
     let quarter = 1 << 24;
     let problems = index.problems(5 * quarter, &page_that_claims(quarter, quarter).repeat(5));
     assert!(claimed(&problems), "{problems:?}");
-    // What may be claimed is read, and is too little.
+    // A small claim is read; there are too few values then.
     let problems = index.problems(10, &page_that_claims(10, 10));
     assert!(!problems.is_empty() && !claimed(&problems), "{problems:?}");
 }
 
-/// The library's way to pass over rows never ended where a page has fewer levels than it claims.
+/// The library looped forever when it skipped rows of a page with fewer levels than it claims.
 #[test]
 fn pages_with_fewer_levels_than_they_claim_are_damage() {
     let index = WithPages::new();

@@ -1,7 +1,7 @@
 //! Captures are hostile input: whatever the bytes, there is no panic, no hang and no silent loss;
 //! an error has a position, and the packets before it are counted.
 //!
-//! Everything here is deterministic: a failure prints the number of the case, which makes it again.
+//! Everything here is deterministic: a failure prints the number of the case, which reproduces it.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 #![allow(clippy::disallowed_methods, reason = "tests name their own paths")]

@@ -1,9 +1,9 @@
-//! Damage by chance, but where it hurts: in lengths, types, counts and pointers.
+//! Random damage, mostly in lengths, types, counts and pointers.
 
 use super::random::Random;
 use super::samples::Sample;
 
-/// Numbers at which formats change their minds.
+/// Limits and magic numbers of formats.
 const WORDS: [u32; 18] = [
     0,
     1,
@@ -25,7 +25,7 @@ const WORDS: [u32; 18] = [
     u32::MAX,
 ];
 
-/// What link headers, IP and DNS look at.
+/// Bytes with a meaning in link headers, IP and DNS.
 const BYTES: [u8; 20] = [
     0, 1, 2, 4, 5, 6, 17, 0x3f, 0x40, 0x45, 0x4f, 0x60, 0x80, 0x81, 0x88, 0xaa, 0xc0, 0xfe, 0xff,
     0x2c,
@@ -37,7 +37,7 @@ const SHORTS: [u16; 24] = [
     53, 4789, 6081, 2152, 3544, 1701, 5353, 0xc00c, 0xc000, 0xffff, 0, 0x05dc,
 ];
 
-/// A damaged copy.
+/// Returns a damaged copy of the sample.
 pub(crate) fn mutate(sample: &Sample, others: &[Sample], random: &mut Random) -> Vec<u8> {
     let mut bytes = sample.bytes.clone();
     for _ in 0..=random.below(4) {
@@ -71,14 +71,14 @@ fn one(bytes: &mut Vec<u8>, sample: &Sample, others: &[Sample], random: &mut Ran
             put(bytes, at, &value[..width]);
         }
         6 if !sample.fields.is_empty() => {
-            // A length that is wrong by little.
+            // A length that is slightly wrong.
             let at = *random.pick(&sample.fields);
             if let Some(byte) = bytes.get_mut(at + random.below(4)) {
                 *byte = byte.wrapping_add([1, 2, 4, 254, 255][random.below(5)]);
             }
         }
         7 if !sample.fields.is_empty() => {
-            // A link type, wherever there is one in the file header or an interface.
+            // A link type, in the file header or in an interface.
             let link = (random.next() % 310) as u16;
             let at = if sample.header == 24 { 20 } else { *random.pick(&sample.fields) };
             put(bytes, at, &link.to_le_bytes());
@@ -101,7 +101,7 @@ fn one(bytes: &mut Vec<u8>, sample: &Sample, others: &[Sample], random: &mut Ran
             bytes.splice(at..at, other[from..from + length].iter().copied());
         }
         12 => {
-            // The header of one and the records of another.
+            // The beginning of this sample and the records of another one.
             let other = &random.pick(others).bytes;
             bytes.truncate(at.min(128));
             bytes.extend_from_slice(&other[random.below(other.len())..]);
@@ -114,7 +114,7 @@ fn one(bytes: &mut Vec<u8>, sample: &Sample, others: &[Sample], random: &mut Ran
     }
 }
 
-/// Hands out at most so many bytes a read, as pipes do.
+/// A source that returns a few bytes per read, like a pipe.
 #[derive(Debug)]
 pub(crate) struct Dribble {
     pub(crate) bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! More than 200,000 damaged captures.
+//! Reads more than 200,000 damaged captures.
 
 use super::chain::{Outcome, read, read_from};
 use super::mutate::{Dribble, mutate};
@@ -8,10 +8,10 @@ use flowsieve::trace::TraceErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// Damaged captures that are read.
+/// Number of damaged captures.
 const CASES: u64 = 210_000;
 
-/// Says which case it was when it panics.
+/// Prints the number of the case if it panics.
 pub(crate) struct Tell(pub(crate) u64, pub(crate) &'static str);
 
 impl Drop for Tell {
@@ -22,7 +22,7 @@ impl Drop for Tell {
     }
 }
 
-/// Runs the cases from all threads; what `case` returns is added up.
+/// Runs the cases in all threads, and returns the sum of the results of `case`.
 pub(crate) fn in_parallel(cases: u64, case: impl Fn(u64) -> u64 + Sync) -> u64 {
     let (next, sum) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -41,12 +41,12 @@ pub(crate) fn in_parallel(cases: u64, case: impl Fn(u64) -> u64 + Sync) -> u64 {
     sum.into_inner()
 }
 
-/// The damaged capture of this case.
+/// Returns the damaged capture of this case, and its sample.
 pub(crate) fn damaged(samples: &[Sample], number: u64) -> (&Sample, Vec<u8>) {
     let mut random = Random::new(number);
     let sample = &samples[number as usize % samples.len()];
     let bytes = mutate(sample, samples, &mut random);
-    // Damage inside an intact compression reaches the container.
+    // If the damaged bytes are compressed again, damage reaches the container.
     let codec = match random.below(40) {
         0 => "gzip",
         1 => "zstd",
@@ -61,7 +61,8 @@ pub(crate) fn damaged(samples: &[Sample], number: u64) -> (&Sample, Vec<u8>) {
 fn same(one: &Outcome, other: &Outcome) {
     assert_eq!(one.packets, other.packets, "packets depend on how bytes arrive");
     assert_eq!(one.elements, other.elements, "elements depend on how bytes arrive");
-    // Where exactly a codec noticed depends on what it was given at once: the sentence says "near".
+    // The exact place where a codec finds damage depends on the sizes of the reads, so the message
+    // says "near".
     let sentence = |outcome: &Outcome| {
         outcome.error.as_ref().map(|error| match error.kind {
             TraceErrorKind::DamagedCompression { codec, cut, .. } => format!("{codec:?} {cut}"),
@@ -78,8 +79,8 @@ fn damaged_captures_are_read_without_panic_and_errors_have_a_place() {
         let (sample, bytes) = damaged(&samples, number);
         let _tell = Tell(number, sample.name);
         let outcome = read(&bytes, sample.format, number);
-        // Which dialect of pcap a file is in is told from what has arrived of its first records;
-        // and how much a damaged xz stream gives depends on how much is asked of it at a time.
+        // The dialect of a pcap file is decided by the part of its first records that has arrived,
+        // and the output of a damaged xz stream depends on the sizes of the reads.
         if number.is_multiple_of(8) && outcome.container != "pcap" && sample.name != "xz" {
             let length = bytes.len();
             let source = Dribble { bytes, at: 0, random: Random::new(number) };
@@ -87,7 +88,7 @@ fn damaged_captures_are_read_without_panic_and_errors_have_a_place() {
         }
         outcome.packets as u64
     });
-    // Damage spares a good part, so that what follows it is reached.
+    // Many packets are still read, so the code after the container is tested, too.
     assert!(packets > CASES, "{packets} packets were reached");
 }
 

@@ -1,6 +1,6 @@
-//! Random numbers that follow from the number of a case (`SplitMix64`).
+//! Pseudorandom numbers (`SplitMix64`), seeded with the number of a case.
 
-/// A source of random numbers.
+/// A generator of pseudorandom numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -17,7 +17,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is above 0.
+    /// Returns a number below `bound`, which must not be 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }

@@ -1,4 +1,4 @@
-//! What hostile input once did, one test each.
+//! One test for each fault that hostile input has found.
 
 use super::chain::read;
 use super::samples::{all, compress};
@@ -10,8 +10,8 @@ use flowsieve::filters::{
 use flowsieve::hashing::{Checksum, Digest};
 use flowsieve::trace::LinkType;
 
-/// Ten records were looked at to recognise ERF, and damage in the type or length of any of them hid
-/// the packets before it.
+/// ERF was recognised by ten records, and damage in the type or length of any of them hid the
+/// packets before it.
 #[test]
 fn erf_whose_fourth_record_is_damaged_is_read_up_to_there() {
     let mut sample = all().into_iter().find(|sample| sample.name == "erf").unwrap();
@@ -27,14 +27,13 @@ fn erf_whose_fourth_record_is_damaged_is_read_up_to_there() {
     assert_eq!(read(&sample.bytes, sample.format, 0).packets, 3);
 }
 
-/// The xz decoder was given 128 KiB at once, and kept back all that it had made of them when it
-/// came upon damage.
+/// The xz decoder got 128 KiB at once, and lost the output of all of them when it found damage.
 #[test]
 fn packets_before_damage_in_xz_are_read() {
     let sample = all().into_iter().find(|sample| sample.name == "pcap-dns").unwrap();
     let mut inner = sample.bytes[..24].to_vec();
     while inner.len() < 200_000 {
-        // Times differ, so that it does not compress to nothing.
+        // Times differ, so that the records do not compress too well.
         for record in sample.ends.windows(2) {
             let at = inner.len();
             inner.extend_from_slice(&sample.bytes[record[0]..record[1]]);
@@ -43,7 +42,7 @@ fn packets_before_damage_in_xz_are_read() {
         }
     }
     let whole = compress("xz", &inner);
-    // What the last 64 compressed bytes hold is kept back.
+    // The content of the last 64 compressed bytes before damage is lost.
     let piece = 80;
     for share in [3, 4] {
         let mut bytes = whole.clone();
@@ -59,11 +58,12 @@ fn packets_before_damage_in_xz_are_read() {
     }
 }
 
-/// A frame of 802.3 states its length, and what follows it is no part of the packet: the place of
-/// the packet was measured from the frame's end, and wrong by what followed.
+/// A frame of 802.3 states its length, and a trailer may follow. The place of the packet was
+/// computed from the end of the frame, and wrong by the length of the trailer.
 #[test]
 fn a_packet_in_a_frame_with_a_trailer_is_where_it_is_said_to_be() {
-    // Length 59, LLC with a control field of two bytes, a packet of 55 bytes, one byte behind it.
+    // Length 59, LLC with a control field of two bytes, a packet of 55 bytes, and one byte after
+    // it.
     let mut frame = vec![0x98, 0xff, 0xff, 0xf7, 0xff, 0xff, 0, 0x23, 0, 0, 0, 0];
     frame.extend([0, 59, 6, 0x40, 0x45, 0x45]);
     frame.extend([0x45; 55]);
@@ -74,8 +74,8 @@ fn a_packet_in_a_frame_with_a_trailer_is_where_it_is_said_to_be() {
     assert_eq!(ip_bytes(LinkType::ETHERNET, &frame[..18]), Err(Skip::CutShort));
 }
 
-/// A filter whose file says that as many increments were lost as a file may say took one more, and
-/// could not be read back.
+/// A filter was saved with one lost increment more than the reader allows, if it was read with the
+/// highest number that is allowed.
 #[test]
 fn a_count_at_its_bound_is_written_so_that_it_is_read() {
     let spec = FilterSpec::Counting(CountingSpec { counters: 64, probes: 1, counter_bits: 1 });
@@ -130,7 +130,7 @@ fn a_matrix_cannot_have_had_more_elements_than_can_be_counted() {
     let mut filter = read(&bytes).unwrap();
     let attributes = [Digest::from_value(7)];
     filter.insert(ElementDigests { whole: attributes[0], attributes: &attributes });
-    // It was the largest, and is written so that it is read.
+    // The number stays at its upper limit, so that the file can be read back.
     let mut again = Vec::new();
     filter.save(&mut again).unwrap();
     assert_eq!(again[at..at + 8], (1_u64 << 62).to_le_bytes());
@@ -161,7 +161,7 @@ fn the_links_of_a_chain_have_numbers_that_ascend_and_end() {
         let error = read(&bytes).unwrap_err();
         assert!(error.to_string().contains("do not ascend"), "{error}");
     }
-    // Behind the last number there is no further link, however full the chain.
+    // After the last number there is no further link, however full the chain is.
     put(&mut bytes, at, 1 << 48);
     let mut filter = read(&bytes).unwrap();
     for number in 0..200 {

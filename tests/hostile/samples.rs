@@ -1,27 +1,27 @@
-//! Small captures of every container, with the places where their records end and where their
-//! lengths stand. They are put together here, byte by byte, and not by what is tested.
+//! Small captures in every container, with the places of record ends and of lengths. They are built
+//! here byte by byte, without the code under test.
 
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::trace::InputFormat;
 use std::io::Write;
 
-/// A capture, and what is known of it.
+/// A capture and the places of its parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) name: &'static str,
     pub(crate) bytes: Vec<u8>,
     pub(crate) format: InputFormat,
-    /// Where the file header ends, where there is one.
+    /// End of the file header, or 0 if the format has none.
     pub(crate) header: usize,
-    /// Where each packet's record ends.
+    /// End of each packet's record.
     pub(crate) ends: Vec<usize>,
-    /// Where blocks without packets end, which are places of errors too.
+    /// Ends of blocks without packets; errors may be there, too.
     pub(crate) other_ends: Vec<usize>,
     /// Places of lengths, types and counts.
     pub(crate) fields: Vec<usize>,
-    /// Text has no lengths, and its last line may be short.
+    /// True for text, which has no lengths, and whose last line may be short.
     pub(crate) is_text: bool,
-    /// What is compressed has its records inside.
+    /// True if the bytes are compressed, so that record ends are unknown.
     pub(crate) is_compressed: bool,
 }
 
@@ -40,12 +40,12 @@ impl Sample {
         }
     }
 
-    /// Packets whose records end at `at` or before.
+    /// Returns the number of packets whose records end at `at` or before.
     pub(crate) fn whole_before(&self, at: usize) -> usize {
         self.ends.partition_point(|&end| end <= at)
     }
 
-    /// The last end of a record, block or header at `at` or before.
+    /// Returns the last end of a record, block or header at `at` or before.
     pub(crate) fn last_end(&self, at: usize) -> usize {
         let ends = self.ends.iter().chain(&self.other_ends);
         ends.copied().filter(|&end| end <= at).max().unwrap_or(0).max(if at >= self.header {
@@ -56,7 +56,7 @@ impl Sample {
     }
 }
 
-/// The frames of a generated capture: their bytes by the record headers, as the format has them.
+/// Returns the frames of a generated capture, found by the record headers of the format.
 fn generated(kind: GenerateKind, packets: u64, snaplen: u32) -> Vec<Vec<u8>> {
     let mut capture = Vec::new();
     let plan = GeneratePlan {
@@ -105,7 +105,7 @@ pub(crate) fn ethernet(ethertype: u16, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Frames of what traffic rarely has: tunnels, stacks of tags, extension headers, DNS over TCP,
+/// Returns frames that are rare in traffic: tunnels, stacked tags, extension headers, DNS over TCP,
 /// names with pointers.
 fn rare_frames() -> Vec<Vec<u8>> {
     let question = b"\0\x07\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x01\0\x01";
@@ -266,7 +266,7 @@ fn pcapng_section(sample: &mut Sample, order: Order, frames: &[Vec<u8>]) {
             }
         }
         if number % 5 == 4 {
-            // A block of names, and one that nobody knows.
+            // A name resolution block, and one of an unknown type.
             block(
                 sample,
                 order,
@@ -299,7 +299,7 @@ fn erf(frames: &[Vec<u8>]) -> Sample {
     for (number, frame) in frames.iter().enumerate() {
         match number % 3 {
             0 => erf_record(&mut sample, number, 2, frame, &[0, 0]),
-            // With two extension headers.
+            // A record with two extension headers.
             1 => erf_record(
                 &mut sample,
                 number,
@@ -379,7 +379,8 @@ fn logs() -> Vec<Sample> {
     ]
 }
 
-/// A field of Protocol Buffers: a number, or bytes behind their length, which is below 16,384.
+/// Encodes a field of Protocol Buffers: a number, or bytes with their length, which is below
+/// 16,384.
 fn protobuf(number: u8, value: Result<u64, &[u8]>) -> Vec<u8> {
     let varint = |mut value: u64| {
         let mut out = Vec::new();
@@ -396,7 +397,7 @@ fn protobuf(number: u8, value: Result<u64, &[u8]>) -> Vec<u8> {
     }
 }
 
-/// Messages of dnstap, of every type and both families, some without what others have.
+/// Returns dnstap messages of every type and both address families, some without optional fields.
 fn dnstap() -> Sample {
     let mut sample = Sample::new("dnstap");
     let content = b"protobuf:dnstap.Dnstap";
@@ -435,7 +436,7 @@ fn dnstap() -> Sample {
             [protobuf(1, Err(b"server")), protobuf(14, Err(&fields.concat())), protobuf(15, Ok(1))]
                 .concat();
         let at = sample.bytes.len();
-        // The length of the frame, of its first field, and what comes first in the message.
+        // The lengths of the frame and of its first field, and the first fields of the message.
         sample.fields.extend([at, at + 5, at + 13, at + 15, at + 21]);
         sample.bytes.extend((message.len() as u32).to_be_bytes());
         sample.bytes.extend(message);
@@ -446,8 +447,8 @@ fn dnstap() -> Sample {
     sample
 }
 
-/// Queries and responses as C-DNS, in two blocks. It is not among [`all`]: a file that ends between
-/// two queries is cut, too.
+/// Returns queries and responses as C-DNS, in two blocks. This is not part of [`all`], since a file
+/// that ends between two queries is cut, too.
 pub(crate) fn cdns() -> Sample {
     let item = |major: u8, length: usize, inside: Vec<u8>| {
         let head = match length {
@@ -501,12 +502,12 @@ pub(crate) fn cdns() -> Sample {
     let begin = [&[0x83, 0x65][..], b"C-DNS", &preamble, &[0x9f]].concat();
     sample.header = begin.len();
     sample.bytes = [&begin[..], &block, &block, &[0xff]].concat();
-    // Everywhere are lengths.
+    // Lengths are everywhere in CBOR.
     sample.fields = (0..sample.bytes.len()).step_by(3).collect();
     sample
 }
 
-/// Logs of flows.
+/// Returns logs of flows.
 fn flow_logs() -> Vec<Sample> {
     vec![
         text(
@@ -589,7 +590,7 @@ pub(crate) fn compress(codec: &str, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A capture of this repository, cut behind its first packets.
+/// Returns the first `most` packets of a capture of this repository.
 fn recorded(name: &'static str, file: &str, most: usize) -> Sample {
     let path = format!("{}/traces/{file}", env!("CARGO_MANIFEST_DIR"));
     let all = std::fs::read(path).unwrap();
@@ -604,7 +605,7 @@ fn recorded(name: &'static str, file: &str, most: usize) -> Sample {
     sample
 }
 
-/// All of them.
+/// Returns all samples.
 pub(crate) fn all() -> Vec<Sample> {
     let little = Order(false);
     let big = Order(true);
@@ -659,7 +660,7 @@ pub(crate) fn all() -> Vec<Sample> {
     samples
 }
 
-/// For `scripts/fuzz`, which begins with them.
+/// Writes the samples for `scripts/fuzz`, which starts from them.
 #[test]
 fn samples_are_written_where_asked() {
     let samples = all();

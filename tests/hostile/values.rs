@@ -1,4 +1,4 @@
-//! Texts that people give: questions to a saved filter, its label. (Numbers with units have tests
+//! Texts that users give: queries to a saved filter, and its label. (Numbers with units have tests
 //! of their own beside their parsers, in the program.)
 
 use super::mutations::{Tell, in_parallel};

@@ -1,5 +1,5 @@
-//! Comparisons against counts that are made here with sets of the packets' bytes, against `count`,
-//! and against the formulas.
+//! Checks comparisons with counts from sets of the packets' bytes, with `count`, and with the
+//! formulas.
 
 use super::common::{self};
 use flowsieve::comparison::statistics::{LOOKS, Margin, Rule, Verdict};
@@ -20,7 +20,7 @@ use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// The structures that are held against each other.
+/// The structures that are compared.
 pub(crate) const PAIR: [Contender; 2] = [
     Contender::Plain(Structure::Filter(FilterKind::Mdbf)),
     Contender::Plain(Structure::Filter(FilterKind::Cmdbf)),
@@ -49,7 +49,7 @@ fn everybody() -> Vec<Contender> {
     KINDS.map(Contender::from).into_iter().chain(others).collect()
 }
 
-/// A structure as a contender.
+/// Converts a structure to a contender.
 trait IntoContender {
     fn into_contender(self) -> Contender;
 }
@@ -108,7 +108,7 @@ pub(crate) fn report<'a>(plan: &'a ComparePlan, comparison: &'a Comparison) -> C
     }
 }
 
-/// The raw counts of a replicate.
+/// Returns the raw counts of a replicate.
 fn firsts(entry: &Entry, replicate: usize) -> Vec<u64> {
     entry.replicates[replicate].first.iter().map(|&first| first.into()).collect()
 }
@@ -122,8 +122,8 @@ fn generated(folder: &TempDir, kind: GenerateKind) -> (PathBuf, Vec<u8>) {
     (path, pcap)
 }
 
-/// Source and destination of every packet with its second, of a classic little-endian microsecond
-/// pcap of Ethernet frames, all of them IP with at most one VLAN tag.
+/// Returns second, source and destination of every packet of a classic little-endian microsecond
+/// pcap of Ethernet frames, all of which are IP with at most one VLAN tag.
 fn naive_pairs(pcap: &[u8]) -> Vec<(u32, Vec<u8>, Vec<u8>)> {
     let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap());
     let mut pairs = Vec::new();
@@ -143,16 +143,16 @@ fn naive_pairs(pcap: &[u8]) -> Vec<(u32, Vec<u8>, Vec<u8>)> {
     pairs
 }
 
-/// What an MDBF of infinite memory does: it misses a pair both of whose addresses were there
-/// before.
+/// The exact sets of a second, and the counts of an MDBF of infinite memory, which misses a pair if
+/// both of its addresses occurred before.
 #[derive(Default)]
 struct Second {
     pairs: HashSet<(Vec<u8>, Vec<u8>)>,
     sources: HashSet<Vec<u8>>,
     destinations: HashSet<Vec<u8>>,
     called_new: u64,
-    /// The same with a set of pairs without direction: addresses that are joined by XOR tell no
-    /// more. Of a host with itself nothing is left.
+    /// The undirected pairs: the XOR of two addresses has no direction, and it is 0 for a packet
+    /// from a host to itself.
     undirected: HashSet<(Vec<u8>, Vec<u8>)>,
     called_new_by_xor: u64,
 }
@@ -190,19 +190,19 @@ fn the_truth_is_what_sets_of_the_packets_bytes_say() {
     for (slice, values) in comparison.slices.iter().zip(&naive) {
         assert_eq!(slice.exact, Some(values[0]));
     }
-    // Every slice ended, so the number of hash functions follows from the 95th percentile of all.
+    // Every slice ended, so the number of hash functions is chosen for the 95th percentile of all.
     let mut pairs: Vec<u64> = naive.iter().map(|values| values[0]).collect();
     pairs.sort_unstable();
     let large = pairs[(pairs.len() * 95).div_ceil(100) - 1];
     assert_eq!(comparison.expected.elements, Some(large));
     assert_eq!(comparison.expected.from, ExpectedFrom::Percentile95(pairs.len() as u64));
-    // What arrays of single attributes see at any memory is the same as with sets of the bytes.
+    // The floor of arrays of single attributes at any memory equals the count with sets.
     for (slice, second) in comparison.slices.iter().zip(seconds.values()) {
         assert_eq!(slice.floors.new_values, second.called_new);
     }
 }
 
-/// With memory in abundance mdbf loses what follows from the trace alone, under any hash functions.
+/// With plenty of memory the losses of mdbf depend only on the trace, not on the hash functions.
 #[test]
 fn mdbf_loses_what_it_loses_with_infinite_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -236,7 +236,7 @@ fn mdbf_loses_what_it_loses_with_infinite_memory() {
     assert_eq!(apart.observed(), Some(1.0), "known hosts that did not meet");
 }
 
-/// Replicate 0 is what `count` gives with one shard and the same seed, bit for bit.
+/// Replicate 0 equals the result of `count` with one shard and the same seed, bit for bit.
 #[test]
 fn counts_are_those_of_count() {
     let folder = tempfile::tempdir().unwrap();
@@ -292,8 +292,8 @@ fn counts_are_those_of_count() {
     }
 }
 
-/// Repeats are left out, unless a structure counts them: then all get them. The limit is passed in
-/// one of the runs, so that repeats are left out for a part of a slice.
+/// Repeats are left out, unless one of the structures counts them. One of the runs exceeds the
+/// limit, so that repeats are left out for a part of a slice.
 #[test]
 fn answers_do_not_depend_on_the_repeats_that_are_left_out() {
     let folder = TempDir::new().unwrap();
@@ -321,7 +321,8 @@ fn answers_do_not_depend_on_the_repeats_that_are_left_out() {
     }
 }
 
-/// Whether slices are kept for further looks or evaluated as they close, the counts are the same.
+/// Slices that are kept for further looks and slices that are evaluated as they close have the same
+/// counts.
 #[test]
 fn a_trace_that_is_not_kept_gives_the_same_counts() {
     let folder = TempDir::new().unwrap();
@@ -330,7 +331,7 @@ fn a_trace_that_is_not_kept_gives_the_same_counts() {
         let kept = ComparePlan {
             trace: TracePlan::new(std::slice::from_ref(&path)).with_threads(threads),
             seeds: Seeds::Fixed(4),
-            // Of what is kept, the number follows that k is chosen for.
+            // Without this, k would be chosen for a number that is known only if slices are kept.
             expected: Some(1000),
             contenders: PAIR.to_vec(),
             queries: false,
@@ -345,7 +346,7 @@ fn a_trace_that_is_not_kept_gives_the_same_counts() {
     }
 }
 
-/// In the paper's setting a yes of cmdbf implies a yes of mdbf: it is never farther off.
+/// In the setting of the paper a yes of cmdbf implies a yes of mdbf, so its error is never larger.
 #[test]
 fn with_equal_arrays_cmdbf_is_never_farther_off() {
     let folder = TempDir::new().unwrap();
@@ -372,8 +373,8 @@ fn with_equal_arrays_cmdbf_is_never_farther_off() {
     assert!(nearer > 0);
 }
 
-/// Replicates of one structure, divided in two as if they were of two structures, are told apart in
-/// at most 5 % of a thousand runs.
+/// Compares one structure with itself: two halves of its replicates differ significantly in at most
+/// 5 % of a thousand runs.
 #[test]
 fn a_structure_is_rarely_told_from_itself() {
     const MOST: usize = LOOKS[3] as usize;
@@ -406,7 +407,7 @@ fn a_structure_is_rarely_told_from_itself() {
     assert!(runs >= 990 && decided * 20 <= runs, "{decided} of {runs}");
 }
 
-/// Replicates come until the pair is decided at each size.
+/// Replicates are added until the pair is decided at each size.
 #[test]
 fn there_are_as_many_seeds_as_it_takes() {
     let folder = TempDir::new().unwrap();
@@ -444,7 +445,7 @@ fn the_best_k_is_found_by_trial() {
             queries: false,
             probes,
             seeds: Seeds::Fixed(5),
-            // A formula for the wrong number.
+            // The formula gets a wrong number.
             expected: Some(100_000),
             ..plan(std::slice::from_ref(&path), ElementKind::HOST_PAIR, &[9600])
         })
@@ -458,7 +459,7 @@ fn the_best_k_is_found_by_trial() {
         assert!(filter(&best, kind).probes > Some(1));
         assert!(mean(&best, kind) < mean(&formula, kind));
     }
-    // What the formula gives is there to compare with.
+    // The replicates with the k of the formula are included.
     assert_eq!(best.by_formula.len(), 2);
     assert_eq!(best.by_formula[0].replicates, formula.entries[0].replicates);
 }
@@ -488,14 +489,14 @@ fn results_do_not_depend_on_threads() {
         for threads in [2, 3, 4, 64] {
             let (texts, other) = written(threads);
             assert_eq!(texts, alone, "{threads} threads");
-            // Gaps are not numbers, which are equal to nothing.
+            // Compares the texts, since missing values are NaN, which is not equal to itself.
             assert_eq!(format!("{other:?}"), format!("{page:?}"));
         }
     }
 }
 
-/// A pcap of IPv4 packets without transport; every second has pairs of its own, each address
-/// random.
+/// Returns a pcap of IPv4 packets without transport. The addresses are random, and no two seconds
+/// share any.
 fn uniform(seconds: u32, pairs: usize, hosts: u64) -> Vec<u8> {
     let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
     pcap.extend([0; 8]);
@@ -536,7 +537,7 @@ fn observed_rates_are_within_four_standard_errors_of_the_formulas() {
     assert_eq!(comparison.slices.len(), 40);
     let mut compared = 0;
     for entry in &comparison.entries {
-        // The rates of matrices with rows as short as these hold only roughly.
+        // The formulas for matrices are approximate for rows as short as these.
         if let Contender::Plain(Structure::Filter(
             FilterKind::Cartesian
             | FilterKind::Bfm
@@ -569,12 +570,12 @@ fn observed_rates_are_within_four_standard_errors_of_the_formulas() {
     assert!(hll.queries.iter().all(|query| query.observed().is_none()));
     let bloom = filter(&comparison, FilterKind::Bloom);
     assert!(bloom.query(0b01, Negatives::Next).unwrap().positives.is_none());
-    // What is asked for apart has two values or more.
+    // Queries for values that do not occur together need at least two values.
     let mdbf = filter(&comparison, FilterKind::Mdbf);
     assert_eq!(mdbf.query(0b01, Negatives::Apart).unwrap().queries, 0);
 }
 
-/// What a plan recommends answers for parts as exactly as its size allows.
+/// The filter that a plan recommends answers queries for parts at the predicted rate.
 #[test]
 fn of_dns_the_plan_answers_for_source_and_domain() {
     let folder = tempfile::tempdir().unwrap();
@@ -593,8 +594,7 @@ fn of_dns_the_plan_answers_for_source_and_domain() {
     assert_eq!(rate(Contender::from(FilterKind::Subset)), None);
 }
 
-/// The weights of the planner: the formula promises fewer wrong answers than with equal ones, and
-/// is judged.
+/// The planner's weights lower the predicted rate of false positives, and are used.
 #[test]
 fn a_wcbfm_has_the_weights_that_a_plan_gives_it() {
     let folder = TempDir::new().unwrap();
@@ -609,14 +609,14 @@ fn a_wcbfm_has_the_weights_that_a_plan_gives_it() {
     let [equal, weighted] = kinds.map(|kind| {
         let queries = &entry(&compared, kind).queries;
         let apart = queries.iter().filter(|it| it.negatives == Negatives::Apart);
-        // What is not answered may be anything.
+        // A query without an answer counts as a false positive.
         let rates = apart.map(|it| (it.observed().unwrap_or(1.0), it.predicted().unwrap_or(1.0)));
         let (observed, predicted): (Vec<f64>, Vec<f64>) = rates.unzip();
         [observed, predicted].map(|rates| rates.iter().sum::<f64>() / rates.len() as f64)
     });
     println!("observed, predicted: equal {equal:?}, weighted {weighted:?}");
-    // Values of this traffic are not evenly spread, as the formula has them, so only the promise is
-    // lower for certain; what is observed is that of another filter.
+    // The formula assumes evenly spread values, which this traffic does not have. So only the
+    // prediction is certainly lower; the observed rate just differs.
     assert!(weighted[1] < equal[1]);
     assert!((weighted[0] - equal[0]).abs() > 0.01);
 }
@@ -730,7 +730,7 @@ fn the_page_has_its_figures() {
     assert!(page.answers().any(|text| text.contains("mdbf loses at least")), "{page:?}");
 }
 
-/// A flood: its seconds have so many pairs, the others 100.
+/// Writes a trace of which `floods` seconds have `pairs` pairs, and the others 100.
 fn flood(folder: &TempDir, seconds: u32, floods: u32, pairs: usize) -> PathBuf {
     let mut pcap = uniform(0, 0, 1);
     for second in 0..seconds {
@@ -755,7 +755,8 @@ fn flood(folder: &TempDir, seconds: u32, floods: u32, pairs: usize) -> PathBuf {
 #[test]
 fn k_is_chosen_for_the_95th_percentile_of_the_slices() {
     let folder = tempfile::tempdir().unwrap();
-    // Nearest rank: of up to 19 slices the largest, of 20 the second, of 40 the third.
+    // By the nearest rank, this is the largest of up to 19 slices, the second of 20, the third of
+    // 40.
     for (seconds, floods, expected) in [
         (1, 1, 5000),
         (8, 1, 5000),
@@ -775,7 +776,7 @@ fn k_is_chosen_for_the_95th_percentile_of_the_slices() {
     }
 }
 
-/// The k of the usual slice is no larger than it takes, so it does not spoil the count of a flood.
+/// k is chosen for the usual slice, and a flood is still counted well with it.
 #[test]
 fn a_flood_is_counted_with_the_k_of_the_usual_slice() {
     let folder = tempfile::tempdir().unwrap();
@@ -805,7 +806,7 @@ fn the_pair_is_judged_seed_by_seed() {
     for memory in [48, 480, 4080] {
         let verdict = comparison.verdict(PAIR, memory, CountKind::Raw);
         let judged = verdict.result.unwrap();
-        // As somebody with a pencil would do it.
+        // Computes the differences by hand.
         let mut differences = Vec::new();
         for seed in 0..seeds as usize {
             let means = PAIR.map(|contender| {
@@ -824,7 +825,7 @@ fn the_pair_is_judged_seed_by_seed() {
         assert!((judged.difference.high - mean - half).abs() < 1e-6);
         let nearer = differences.iter().filter(|it| **it < 0.0).count();
         assert_eq!(judged.seeds_nearer[0], nearer);
-        // The other way round it is the same.
+        // Exchanging the two gives the same.
         let turned = comparison.verdict([PAIR[1], PAIR[0]], memory, CountKind::Raw);
         let turned = turned.result.unwrap();
         assert_eq!(turned.means, [judged.means[1], judged.means[0]]);

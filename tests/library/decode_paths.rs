@@ -1,12 +1,12 @@
-//! The decoder has a short way for common frames; on every frame of real captures it gives the
-//! answer of the general way.
+//! Compares the decoder's fast path for common frames with its general path, on every frame of real
+//! captures.
 
 use flowsieve::decode::{Decoder, Tunnel};
 use flowsieve::trace::{Capture, InputFormat, LinkType, TraceBatch};
 use std::fs;
 use std::path::Path;
 
-/// Ethernet behind four bytes of a capture card: a link type that takes the general way.
+/// Ethernet after a header of four bytes: a link type that takes the general path.
 const BEHIND_FOUR_BYTES: LinkType = LinkType(240);
 
 #[test]
@@ -16,7 +16,7 @@ fn the_short_way_gives_the_answer_of_the_general_way() {
     assert!(frames > 9_000, "{frames} frames of the repository's captures");
 }
 
-/// Number of Ethernet frames compared.
+/// Returns the number of Ethernet frames compared.
 pub(crate) fn compare_all_below(folder: &Path) -> u64 {
     let mut frames = 0;
     for entry in fs::read_dir(folder).expect("a folder") {

@@ -1,5 +1,5 @@
-//! Deduplication against a naive one that knows what the frames were made from, against editcap,
-//! and approximate against what it expects of itself.
+//! Compares deduplication with a naive one that knows how the frames were made, with editcap, and
+//! the approximate mode with its own prediction.
 
 use flowsieve::dedup::{
     DedupPlan, DedupSummary, Difference, DropKind, Sameness, WindowFilterKind, WindowWidth,
@@ -83,7 +83,7 @@ pub(crate) fn frames(path: &Path) -> Vec<Frame> {
     all
 }
 
-/// What a frame is made from.
+/// The description of a frame.
 #[derive(Clone, Debug, PartialEq)]
 struct Made {
     time_ns: i64,
@@ -133,7 +133,7 @@ impl Made {
                 } else {
                     let length = 20 + upper.len() as u8;
                     frame.extend([8, 0, 0x45, 0, 0, length, 0, *id, 0, 0, *ttl, protocol]);
-                    // A checksum that depends on the TTL, as a true one does.
+                    // The checksum depends on the TTL, like a real one.
                     frame.extend([*ttl, 0x55, 10, 0, from[0], from[1], 10, 0, to[0], to[1]]);
                 }
                 frame.extend(upper);
@@ -150,7 +150,7 @@ impl Made {
         }
     }
 
-    /// The IP packet without what changes on the way.
+    /// Returns the IP packet without the fields that routers change.
     fn stable(&self) -> Option<What> {
         match self.what.clone() {
             What::Ip { v6, id, host, tcp, .. } => Some(What::Ip { v6, ttl: 0, id, host, tcp }),
@@ -212,7 +212,7 @@ impl Tcp {
     }
 }
 
-/// What a segment would be dropped as, by the definitions, from all that came before it.
+/// Returns the reason to drop a segment by the definitions, from all frames before it.
 fn tcp_kind(all: &[Made], index: usize) -> Option<DropKind> {
     let tcp = all[index].tcp()?;
     let ends = |made: &Made| match made.what {
@@ -228,7 +228,7 @@ fn tcp_kind(all: &[Made], index: usize) -> Option<DropKind> {
             .collect()
     };
     let mine = side(tcp.back);
-    // A SYN begins anew; of this one, too.
+    // Each SYN starts a new connection, also that of this segment.
     let begun = mine.iter().rev().find(|(_, tcp)| tcp.flags & 2 != 0).map(|(at, _)| *at);
     let begun = if tcp.flags & 2 != 0 { Some(index) } else { begun };
     let since = |at: usize| begun.is_none_or(|begun| at >= begun);
@@ -251,7 +251,7 @@ fn tcp_kind(all: &[Made], index: usize) -> Option<DropKind> {
     }
 }
 
-/// What each packet is dropped as, by comparing it with all before it.
+/// Returns the reason to drop each packet, by comparing it with all before it.
 fn naive(all: &[Made], plan: &DedupPlan) -> Vec<Option<DropKind>> {
     let kinds: Vec<Option<DropKind>> = (0..all.len())
         .map(|index| match (plan.by, &all[index].what) {
@@ -388,7 +388,7 @@ proptest! {
     }
 }
 
-/// Distinct frames, with every `again`-th sent once more `distance` frames later.
+/// Returns distinct frames, of which every `again`-th is repeated `distance` frames later.
 fn stream(count: u32, again: u32, distance: u32) -> Vec<Vec<u8>> {
     let frame = |number: u32| [&[3; 56][..], &number.to_be_bytes()].concat();
     let mut frames = Vec::new();
@@ -408,7 +408,7 @@ fn write_stream(folder: &Path, frames: &[Vec<u8>], step_ns: i64) -> PathBuf {
     path
 }
 
-/// Windows that have to grow, and that are as large as their memory.
+/// Tests windows that have to grow, and windows as large as their memory.
 #[test]
 fn large_windows_find_everything_with_every_filter() {
     let folder = tempfile::tempdir().unwrap();
@@ -416,7 +416,7 @@ fn large_windows_find_everything_with_every_filter() {
     let frames = stream(200_000, 7, distance);
     let path = write_stream(folder.path(), &frames, 1000);
     let repeats = frames.len() as u64 - 200_000;
-    // So many frames lie between a frame and its repeat, repeats of others among them.
+    // Number of frames between a frame and its repeat, with the repeats of others.
     let reach = u64::from(distance) * 8 / 7 + 10;
     for filter in FILTERS {
         for window in [WindowWidth::Packets(reach), WindowWidth::Time(reach as i64 * 1000)] {
@@ -426,7 +426,7 @@ fn large_windows_find_everything_with_every_filter() {
             assert_eq!(summary.totals.dropped(), repeats, "{filter:?} {window:?}");
             assert_eq!((summary.window.left_early, summary.window.least_reach), (0, None));
             assert!(summary.window.memory_bytes <= plan.memory_bytes);
-            // A filter that says nothing would have everything looked up.
+            // A useless filter would cause a lookup for every frame.
             assert!(summary.window.looked_up < repeats + 20_000, "{filter:?} {summary:?}");
         }
     }
@@ -485,7 +485,7 @@ fn approximate_mode_expects_what_happens() {
     }
 }
 
-/// Repeats within the window are all found, those beyond one and a half of it none.
+/// All repeats within the window are found, and none beyond one and a half windows.
 #[test]
 fn approximate_mode_remembers_between_one_and_one_and_a_half_windows() {
     let folder = tempfile::tempdir().unwrap();

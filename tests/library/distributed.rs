@@ -1,4 +1,4 @@
-//! A count put together from pieces has the report of one run, byte for byte.
+//! A count that is joined from pieces has the report of a single run, byte for byte.
 
 use super::common;
 use flowsieve::capture_filter::CaptureFilter;
@@ -31,20 +31,20 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// How a count is divided, and in which order its pieces arrive.
+/// The division of a count into pieces, and the order in which they arrive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Division {
     range_bytes: u64,
     budget: usize,
     pub(super) shuffle: u64,
-    /// Everything arrives twice.
+    /// True if everything arrives twice.
     twice: bool,
 }
 
 pub(super) const WHOLE: Division =
     Division { range_bytes: u64::MAX, budget: 64 << 20, shuffle: 0, twice: false };
 
-/// The report of one run.
+/// Returns the report of a single run.
 fn at_once(plan: &CountPlan) -> String {
     let parameters = CountParameters::from(plan);
     let mut report =
@@ -55,7 +55,7 @@ fn at_once(plan: &CountPlan) -> String {
     String::from_utf8(report).unwrap()
 }
 
-/// Puts things into an order that depends on a seed; equal things stay as they are.
+/// Shuffles things into an order that depends on a seed.
 pub(super) fn shuffle<T>(things: &mut [T], seed: u64) {
     let random = BuildHasherDefault::<DefaultHasher>::default();
     for last in (1..things.len()).rev() {
@@ -64,13 +64,13 @@ pub(super) fn shuffle<T>(things: &mut [T], seed: u64) {
     }
 }
 
-/// What was read in pieces, all of which went through their binary form: by slice and shard, in the
-/// order in which it arrives.
+/// The result of reading in pieces, by slice and shard, in the order of arrival. All pieces were
+/// encoded and decoded.
 pub(super) struct Read {
     pub(super) table: InputTable,
     pub(super) summary: Box<CountSummary>,
     pub(super) parts: BTreeMap<i64, BTreeMap<u32, Vec<SlicePart>>>,
-    /// How many pieces had to be read again.
+    /// Number of pieces that were read again.
     again: usize,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn read_in_pieces(plan: &impl PiecePlan, division: Division) -> Read 
     }
 }
 
-/// The report of the same count in pieces; and how many of them had to be read again.
+/// Returns the report of the same count in pieces, and how many of them were read again.
 fn in_pieces(plan: &CountPlan, division: Division) -> (String, usize) {
     let read = read_in_pieces(plan, division);
     let grid = grid_of(plan).unwrap();
@@ -154,14 +154,14 @@ fn in_pieces(plan: &CountPlan, division: Division) -> (String, usize) {
     (String::from_utf8(report).unwrap(), read.again)
 }
 
-/// The report of a ranking in one run.
+/// Returns the report of a ranking in a single run.
 fn ranked_at_once(plan: &TopPlan) -> String {
     let mut report = ranking_report(plan);
     let summary = top(plan, &mut report, &()).unwrap();
     String::from_utf8(report.finish(&summary).unwrap()).unwrap()
 }
 
-/// The report of the same ranking in pieces.
+/// Returns the report of the same ranking in pieces.
 fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
     let read = read_in_pieces(plan, division);
     let mut report = ranking_report(plan);
@@ -190,8 +190,8 @@ fn ranking_report(plan: &TopPlan) -> TopReport<Vec<u8>> {
     TopReport::begin(ReportFormat::JSON, plan, TerminalStyle::default(), Vec::new()).unwrap()
 }
 
-/// Everything that is reported of a list of flows: the flows in their order, and what became of the
-/// inputs.
+/// Returns everything reported about a list of flows: the flows in their order, and the state of
+/// the inputs.
 fn listed(flows: impl IntoIterator<Item = FlowRecord>, summary: &FlowSummary) -> Vec<String> {
     let flows = flows.into_iter().map(|flow| FlowRecord { number: 0, ..flow });
     let flows = flows.map(|flow| format!("{flow:?}"));
@@ -204,7 +204,7 @@ fn listed(flows: impl IntoIterator<Item = FlowRecord>, summary: &FlowSummary) ->
     flows.chain(inputs).chain([totals]).collect()
 }
 
-/// The flows of one run.
+/// Returns the flows of a single run.
 fn listed_at_once(plan: &FlowPlan) -> Vec<String> {
     let mut sorted = SortedFlows::new(1 << 30);
     let summary = list(plan, &mut sorted, &()).unwrap();
@@ -218,7 +218,7 @@ fn listed_at_once(plan: &FlowPlan) -> Vec<String> {
     listed(flows, &summary)
 }
 
-/// The same flows in pieces.
+/// Returns the same flows in pieces.
 fn listed_in_pieces(plan: &FlowPlan, division: Division) -> Vec<String> {
     let read = read_in_pieces(plan, division);
     let lister = ShardFlows::new(plan).unwrap();
@@ -243,8 +243,8 @@ fn listed_in_pieces(plan: &FlowPlan, division: Division) -> Vec<String> {
     listed(flows.into_iter().map(|flow| flow.flow), &summary)
 }
 
-/// A report without packets and bytes of keys that were not held all the time: without an exact
-/// count these are not known in one run.
+/// Removes packets and bytes of keys that were not held all the time: without an exact count a
+/// single run does not know these.
 fn without_lost_packets(report: &str) -> serde_json::Value {
     let mut report: serde_json::Value = serde_json::from_str(report).unwrap();
     for key in report["keys"].as_array_mut().unwrap() {
@@ -256,7 +256,7 @@ fn without_lost_packets(report: &str) -> serde_json::Value {
     report
 }
 
-/// The file header and the records of a little-endian pcap file.
+/// Returns the file header and the records of a little-endian pcap file.
 fn records(pcap: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut records = Vec::new();
     let mut at = 24;
@@ -290,7 +290,7 @@ fn source(which: usize) -> Vec<u8> {
     }
 }
 
-/// A capture dealt out to several files, with some neighbours swapped, and one file perhaps
+/// A capture that is distributed among several files, with some neighbours swapped. One file may be
 /// damaged.
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
@@ -351,7 +351,8 @@ pub(super) fn inputs() -> impl Strategy<Value = Inputs> {
         })
 }
 
-/// The structures by number: none, `HyperLogLog`, one designed for combinations, and every filter.
+/// Returns the structure with this number: none, `HyperLogLog`, one designed for combinations, or
+/// any filter.
 fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<CounterChoice> {
     const KINDS: [FilterKind; 12] = [
         FilterKind::Bloom,
@@ -389,13 +390,13 @@ fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<C
         }
         filter => {
             let kind = KINDS[filter - 3];
-            // What the structure cannot have is left out.
+            // Impossible parameters give no counter.
             CounterChoice::filter(kind, attributes, sizing, shards).ok()
         }
     }
 }
 
-/// Everything in half of the cases.
+/// Returns a selection by number; half of them select everything.
 fn selection(number: usize) -> Selection {
     let filter = |text| CaptureFilter::parse(text, Tunnel::Outer).unwrap();
     let at = |ns: i64| Some(TimeBound::At(1_700_000_000_000_000_000 + ns));
@@ -515,7 +516,7 @@ pub(super) fn division() -> impl Strategy<Value = Division> {
         any::<bool>(),
     )
         .prop_map(|(range_bytes, budget, shuffle, twice)| Division {
-            // Tiny ranges are read again and again where records are longer.
+            // Ranges shorter than a record would be read again many times.
             range_bytes: range_bytes.max(500),
             budget,
             shuffle,
@@ -562,7 +563,7 @@ proptest! {
         let grid = grid_of(&plan).unwrap();
         let pieces = divide(&plan, u64::MAX);
         let mut reader = PieceReader::open(&plan, grid, &pieces[0], 64 << 20).unwrap();
-        // Not always the first, which alone has filter and summary if there are several.
+        // Takes any part: if there are several, only the first has filter and summary.
         let mut parts: Vec<SlicePart> = reader.by_ref().collect();
         let part = parts.swap_remove(at % parts.len());
         let input = reader.finish().unwrap();
@@ -631,7 +632,7 @@ proptest! {
         let _ = FlowTally::from_bytes(&bytes);
         bytes.truncate(at);
         prop_assert!(FlowTally::from_bytes(&bytes).is_err());
-        // A packet of another shard is none of this one.
+        // A packet of another shard is refused.
         let other = shards[(place + 1) % shards.len()].1[0].clone();
         let moved = SlicePart { shard, ..other.clone() };
         if other.shard != shard {
@@ -712,7 +713,7 @@ fn every_structure_counts_in_pieces_as_at_once() {
     }
 }
 
-/// A frame that holds many whole records fools whoever looks for a boundary in it.
+/// A frame that contains many complete records looks like record boundaries.
 #[test]
 fn a_range_that_was_entered_in_the_wrong_place_is_read_again() {
     let (header, records) = records(&source(3));
@@ -777,7 +778,7 @@ fn an_input_that_cannot_be_read_is_an_error_or_listed_if_that_is_wanted() {
     assert!(InputTable::join(&plan, &pieces, &parts[..1]).is_err(), "a piece is missing");
 }
 
-/// The first range was asked for again and again, since nobody knew where it was entered.
+/// The first range was requested endlessly, since the place where it was entered was unknown.
 #[test]
 fn a_range_that_cannot_be_read_ends_its_input_and_is_read_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -798,7 +799,7 @@ fn a_range_that_cannot_be_read_ends_its_input_and_is_read_once() {
     };
     let error = summary.inputs[0].error.as_ref().unwrap().to_string();
     assert!(error.contains("replaced.pcap: not a capture"), "{error}");
-    // What could be read before it counts, and says what kind of capture it was.
+    // The part before it counts, and has the format of the capture.
     let mut parts = [&whole[..2], &parts[2..]].concat();
     let Joined::Again(again) = InputTable::join(&plan, &pieces, &parts).unwrap() else {
         panic!("nobody knows how many packets are before the third range");
@@ -810,7 +811,7 @@ fn a_range_that_cannot_be_read_ends_its_input_and_is_read_once() {
     };
     assert_eq!(summary.inputs[0].packets, whole[0].packets + whole[1].packets);
     assert!(summary.inputs[0].container.is_some() && summary.inputs[0].error.is_some());
-    // A second answer that does not fit, either, is the last one.
+    // After a second answer that does not fit, there is no further request.
     let parts = [&whole[..1], &whole[2..], &parts[2..3], &parts[2..3]].concat();
     let parts: Vec<_> = parts
         .into_iter()
@@ -826,7 +827,7 @@ fn a_range_that_cannot_be_read_ends_its_input_and_is_read_once() {
     );
 }
 
-/// A path in a plan may name a pipe when a worker comes to it.
+/// A path in a plan may have become a pipe when a worker opens it.
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
@@ -846,7 +847,7 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
     assert_eq!(divide(&plan, 100_000).len(), 1);
 }
 
-/// Ranges of two contents made one count, without a word.
+/// Ranges of two different contents were joined to one count without a message.
 #[test]
 fn a_file_that_changed_after_the_plan_is_refused_by_each_range() {
     let folder = tempfile::tempdir().unwrap();
@@ -864,14 +865,14 @@ fn a_file_that_changed_after_the_plan_is_refused_by_each_range() {
     let without = text.replace(&format!(",\"file\":{:?}", pieces[1].file.as_ref().unwrap()), "");
     assert!(without.len() < text.len() && serde_json::from_str::<Piece>(&without).is_err());
     read(&pieces[1]).unwrap();
-    // The same length, and every range can be entered.
+    // The new content has the same length, and every range can be entered.
     fs::write(&path, &bytes).unwrap();
     let changed = "changed.pcap: this file changed while it was read; run again when it is whole";
     for piece in &pieces {
         let error = read(piece).unwrap_err().to_string();
         assert!(error.ends_with(changed), "{error}");
     }
-    // Whole inputs are read at once, so they are as they are.
+    // An undivided input is read at once, so its content may be any.
     let [whole] = &divide(&plan, u64::MAX)[..] else { panic!("it was not divided") };
     fs::write(&path, &bytes).unwrap();
     assert_eq!(read(whole).unwrap().packets, 8_000);

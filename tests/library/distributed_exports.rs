@@ -1,4 +1,4 @@
-//! An export put together from pieces has the rows and totals of one run.
+//! An export that is joined from pieces has the rows and totals of a single run.
 
 use super::distributed::{Division, WHOLE, division, inputs, plan, read_in_pieces, shuffle};
 use flowsieve::distributed::{
@@ -16,7 +16,7 @@ use std::io;
 use std::ops::Range;
 use tempfile::TempDir;
 
-/// The value in a row of a column that may be empty.
+/// Returns the value in a row of a column, or `None` if the column is empty.
 fn of<T: Copy>(column: &[T], row: usize) -> Option<T> {
     column.get(row).copied()
 }
@@ -62,8 +62,8 @@ fn of_summary(summary: &ExportSummary) -> (Vec<String>, ExportTotals) {
 
 type Exported = (Vec<(i64, String)>, (Vec<String>, ExportTotals));
 
-/// The rows of one run, which writes slices with late packets behind all others; here they are in
-/// the order of time.
+/// Returns the rows of a single run in the order of time. The run writes slices with late packets
+/// after all others.
 fn at_once(plan: &ExportPlan, grid: SliceGrid) -> Exported {
     let mut rows = Rows::default();
     let summary = export(plan, &mut rows, &()).unwrap();
@@ -73,7 +73,7 @@ fn at_once(plan: &ExportPlan, grid: SliceGrid) -> Exported {
     (rows.0, of_summary(&summary))
 }
 
-/// The same rows in pieces.
+/// Returns the same rows in pieces.
 fn in_pieces(plan: &ExportPlan, division: Division) -> Exported {
     let read = read_in_pieces(plan, division);
     let maker = ShardRows::new(plan).unwrap();
@@ -166,7 +166,7 @@ proptest! {
         let _ = RowTally::from_bytes(&bytes);
         bytes.truncate(at);
         prop_assert!(RowTally::from_bytes(&bytes).is_err());
-        // An element of another shard is none of this one.
+        // An element of another shard is refused.
         let other = shards[(place + 1) % shards.len()].2.clone();
         if other.shard != shard {
             let moved = SlicePart { slice, shard, ..other };

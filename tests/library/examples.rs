@@ -1,4 +1,4 @@
-//! The examples do what they say, on the captures of this repository.
+//! Runs the examples on the captures of this repository.
 
 #![allow(dead_code, reason = "what only prints is not called here")]
 

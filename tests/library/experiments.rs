@@ -1,5 +1,5 @@
-//! The papers' tables and figures: every experiment runs, is the same for every number of threads,
-//! and its formulas are those of an independent computation.
+//! The tables and figures of the papers: every experiment runs, has the same result for every
+//! number of threads, and its formulas agree with an independent computation.
 
 use flowsieve::experiments::{ALL, Agreement, Cell, Experiment, Scale, Settings, TOLERANCE};
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ fn cell<'a>(experiment: &'a Experiment, label: &str) -> &'a Cell {
         .unwrap_or_else(|| panic!("no {label} in {}", experiment.name))
 }
 
-/// Everything but times, which are never the same.
+/// Removes the measured times, which differ in every run.
 fn without_times(mut experiment: Experiment) -> Experiment {
     for cell in experiment.cells.iter_mut().filter(|cell| cell.is_time) {
         cell.measured = None;
@@ -34,7 +34,7 @@ fn without_times(mut experiment: Experiment) -> Experiment {
     experiment
 }
 
-/// Nobody knows of a capture that cannot be read that it has too few elements.
+/// Captures that cannot be read are not reported as captures with too few elements.
 #[test]
 fn generated_traffic_says_that_captures_could_not_be_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -50,8 +50,8 @@ fn generated_traffic_says_that_captures_could_not_be_read() {
     }
 }
 
-/// Of one figure of a paper, what agrees is nearer to its range than what differs: so all its
-/// cells have one range, at one end of which the figure may stand.
+/// Checks that among the cells with the same figure of a paper those that agree are nearer to its
+/// range than those that differ. Their range is the union of the ranges of these cells.
 fn one_deviation_has_one_verdict(experiment: &Experiment) {
     let figures = || experiment.cells.iter().filter_map(|cell| cell.paper);
     let range = |value: f64| {
@@ -148,7 +148,8 @@ fn formulas_of_the_cmdbf_paper() {
     assert_formula(&space, "L = 5, CMDBF", 196_608.0);
     assert_formula(&space, "L = 5, CMDBF saves", 87.712);
     assert_eq!(cell(&space, "L = 5, CMDBF saves").agreement(), Agreement::Agrees);
-    // Standard deviations of 100 simulated runs of 10^4 negatives; here there are 500.
+    // Each run has 500 negatives, and differences between filters add little to the binomial
+    // deviation.
     let sd = cell(&table, "L=2 k=8 MDBF sd").formula.unwrap();
     let binomial = (0.232_938_f64 * 0.767_062 / 500.0).sqrt();
     assert!(sd > binomial && sd < 1.05 * binomial, "{sd}");
@@ -171,7 +172,7 @@ fn formulas_of_the_cbfm_paper() {
     let figure = run("cbfm-memory");
     assert_formula(&figure, "d = 8, BFM", 6_975_757_441.0 / 8.0);
     assert_formula(&figure, "d = 8, CBFM", 796_539_777.0 / 8.0);
-    // One claim of the paper has one verdict.
+    // All cells of one claim of the paper have the same verdict.
     let rates = run("cbfm-fig-7");
     let pairs = rates.cells.iter();
     let pairs = pairs.filter(|cell| cell.label.starts_with("{2,3}, CBFM, one cut"));

@@ -1,4 +1,4 @@
-//! Flows against independent computations: a table without limits, etherparse, tshark.
+//! Compares flows with independent computations: a table without limits, etherparse, tshark.
 
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use flowsieve::decode::Addresses;
@@ -22,7 +22,7 @@ pub(crate) fn plan(input: &Path) -> FlowPlan {
     FlowPlan { trace: TracePlan::new([input]).with_threads(1), ..FlowPlan::default() }
 }
 
-/// The flows in the order of their start.
+/// Returns the flows in the order of their start.
 pub(crate) fn flows(plan: &FlowPlan) -> (Vec<FlowRecord>, FlowSummary) {
     let mut sorted = SortedFlows::new(1 << 30);
     let summary = list(plan, &mut sorted, &()).expect("the plan holds");
@@ -35,7 +35,7 @@ pub(crate) fn flows(plan: &FlowPlan) -> (Vec<FlowRecord>, FlowSummary) {
     (flows, summary)
 }
 
-/// A packet of a made-up capture.
+/// A packet of a synthetic capture.
 #[derive(Clone, Debug)]
 struct Packet {
     time_ns: i64,
@@ -87,7 +87,7 @@ impl Packet {
     }
 }
 
-/// A capture with nanoseconds.
+/// Writes a capture with nanoseconds.
 fn capture(packets: &[Packet]) -> NamedTempFile {
     let mut file = NamedTempFile::new().expect("a temporary file");
     file.write_all(&capture_bytes(packets)).expect("room for it");
@@ -110,7 +110,7 @@ fn capture_bytes(packets: &[Packet]) -> Vec<u8> {
     bytes
 }
 
-/// A flow as the definition has it.
+/// A flow according to the definition.
 #[derive(Clone, Debug, PartialEq)]
 struct Plain {
     start_ns: i64,
@@ -123,7 +123,7 @@ struct Plain {
     number: usize,
 }
 
-/// The definition, with a table without limits.
+/// Computes the flows by their definition, with a table without limits.
 fn defined(packets: &[Packet], plan: &FlowPlan) -> Vec<Plain> {
     let mut all: Vec<Plain> = Vec::new();
     let mut live: HashMap<_, usize> = HashMap::new();
@@ -240,7 +240,7 @@ proptest! {
     }
 }
 
-/// Flows as they come, and how often they were to be shown at once.
+/// Collects flows, and counts the flushes.
 #[derive(Default)]
 struct Listed {
     flows: Vec<FlowRecord>,
@@ -259,8 +259,8 @@ impl FlowSink for Listed {
     }
 }
 
-/// A pipe that gives bytes in pieces of these lengths, and waits after each piece that should be
-/// followed by a pause, until the program has noticed that nothing comes.
+/// A pipe that delivers bytes in pieces of these lengths. Before a piece with a pause it waits
+/// until the program has flushed its output, because it noticed that nothing arrives.
 struct Stuttering {
     bytes: Vec<u8>,
     given: usize,
@@ -273,7 +273,7 @@ impl Read for Stuttering {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let (length, pauses) = self.pieces[self.turn % self.pieces.len()];
         self.turn += 1;
-        // The header is awaited before anybody looks at the clock.
+        // No pause near the header, since the program does not flush while it waits for that.
         if pauses && self.given > 1000 {
             let (before, begun) = (self.flushes.load(Ordering::SeqCst), Instant::now());
             while self.flushes.load(Ordering::SeqCst) < before + 2 {
@@ -288,7 +288,7 @@ impl Read for Stuttering {
     }
 }
 
-/// The flows of a pipe in the order in which they come.
+/// Returns the flows of a pipe in the order in which they are listed.
 fn from_pipe(packets: &[Packet], plan: &FlowPlan, pieces: &[(usize, bool)]) -> Vec<FlowRecord> {
     let mut listed = Listed::default();
     let pipe = Stuttering {
@@ -330,7 +330,8 @@ proptest! {
         if !in_order {
             return Ok(());
         }
-        // The flows of a file, but those that the last packets had left behind have ended.
+        // The flows are those of a file, except that idle flows have ended before the end of the
+        // pipe.
         let mut listed: Vec<Plain> = flows.iter().map(plain).collect();
         listed.sort_by_key(|flow| (flow.start_ns, flow.number));
         let mut expected = defined(&packets, &plan);
@@ -338,7 +339,7 @@ proptest! {
         let passed_ns = agreed_ns.unwrap_or(i64::MIN).saturating_sub((idle + delay) * second);
         for (flow, listed) in expected.iter_mut().zip(&listed) {
             if flow.ended == Ended::Input && flow.end_ns < passed_ns {
-                // A flow is looked at some time after it has ended.
+                // A flow may be listed some time after it has ended.
                 prop_assert!(listed.ended == Ended::Idle || flow.end_ns >= passed_ns - second);
                 flow.ended = listed.ended;
             }
@@ -349,7 +350,7 @@ proptest! {
 
 #[test]
 fn flows_of_a_pipe_do_not_depend_on_when_its_bytes_come() {
-    // Flows with a packet each 50 ms, one after the other for ten turns, some of which then end.
+    // Flows with one packet per 50 ms; some end after ten rounds.
     let packets: Vec<Packet> = (0..4000)
         .map(|number| Packet {
             time_ns: 1_000_000_000 + number * 1_000_000,
@@ -374,8 +375,8 @@ fn flows_of_a_pipe_do_not_depend_on_when_its_bytes_come() {
     }
 }
 
-/// So many flows of two packets each, a millisecond apart; their second packets come `lag` flows
-/// later.
+/// Returns `flows` flows of two packets each, a millisecond apart. The second packets follow `lag`
+/// flows later.
 fn many(flows: usize, lag: usize) -> Vec<Packet> {
     let packet = |i: usize, step: usize| Packet {
         time_ns: (step as i64 + 1) * 1_000_000,
@@ -417,14 +418,14 @@ fn a_full_table_ends_flows_early_and_loses_nothing() {
     // With enough memory no flow is cut.
     let (flows_large, summary) = flows(&plan(file.path()));
     assert_eq!((flows_large.len(), summary.totals.ended.of(Ended::Memory)), (100_000, 0));
-    // The same whatever the threads.
+    // The number of threads does not matter.
     let (again, _) = flows(&FlowPlan { trace: small.trace.clone().with_threads(4), ..small });
     assert_eq!(flows_small, again);
 }
 
 #[test]
 fn flows_in_use_stay_when_the_table_is_full() {
-    // One conversation among flows of one packet that fill the table many times over.
+    // One long flow among flows of one packet that fill the table many times.
     let mut packets = many(50_000, 0);
     packets.truncate(60_000);
     for (i, packet) in packets.iter_mut().enumerate().filter(|(i, _)| i % 100 == 0) {
@@ -459,7 +460,7 @@ fn what_has_passed_its_timeout_makes_room_without_being_early() {
     assert!(flows.iter().all(|flow| flow.forward.packets == 2));
 }
 
-/// Keeps the five-tuples.
+/// Collects the five-tuples.
 #[derive(Default)]
 struct Tuples(Vec<(Addresses, u8, (u16, u16))>);
 
@@ -488,7 +489,8 @@ fn unique_flows_are_all_of_them_once_in_the_order_of_their_first_packets() {
     let unique = summary.uniqueness.expect("it is said");
     assert!(unique.exact && unique.missed == 0.0);
 
-    // In memory for a few thousand the filter answers: some are missing, none is there twice.
+    // In memory for a few thousand flows the filter answers: some flows are missing, none is
+    // listed twice.
     let small = FlowPlan { memory_bytes: 1 << 19, ..plan(file.path()) };
     let mut some = Tuples::default();
     let summary = list_unique(&small, &mut some, &()).expect("it runs");
@@ -498,7 +500,7 @@ fn unique_flows_are_all_of_them_once_in_the_order_of_their_first_packets() {
     let missed = (expected.len() - some.0.len()) as f64;
     let unique = summary.uniqueness.expect("it is said");
     assert!(!unique.exact && missed > 0.0, "{missed} missed, {unique:?}");
-    // The number of misses scatters by itself, besides the error of the count.
+    // The number of misses is random, in addition to the error of the count.
     let deviation = unique.std_error + missed.sqrt();
     assert!((unique.missed - missed).abs() < 5.0 * deviation, "{missed} missed, {unique:?}");
 }

@@ -1,4 +1,4 @@
-//! What the front page of the library offers, against the plans behind it.
+//! Compares the functions at the root of the library with the plans that they use.
 
 use super::common;
 use flowsieve::decode::{Headers, Tunnel};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const PATHS: [&str; 2] = ["traces/generated.pcap", "traces/netns-dns.pcap"];
 
-/// All but which files were read.
+/// Returns inputs and totals as text, without the identity of the files.
 fn inputs_and_totals(counted: &mut Counted) -> String {
     for input in &mut counted.summary.inputs {
         (input.file, input.file_at_end) = (None, None);

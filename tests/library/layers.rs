@@ -1,9 +1,9 @@
-//! The layers of ARCHITECTURE.md: a folder imports only what stands below it.
+//! The layers of ARCHITECTURE.md: a folder imports only folders below it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each folder of the library, and what it may import.
+/// Each folder of the library, and the folders that it may import.
 const LAYERS: &[(&str, &[&str])] = &[
     ("threads", &["guard", "memory"]),
     ("sorted", &["memory", "untrusted"]),
@@ -191,7 +191,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Where the folders stand: what works for each packet, and the rest.
+/// The crates with the folders: the engine, and the library.
 const CRATES: &[&str] = &["crates/flowsieve-engine/src", "src"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! The library through its public items, against programs that are too simple to be wrong.
+//! Tests the library through its public items, against programs that are too simple to be wrong.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 #![allow(clippy::disallowed_methods, reason = "tests name their own paths")]

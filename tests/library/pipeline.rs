@@ -1,5 +1,5 @@
-//! The whole way from captures to slices, against a program that is too simple to be wrong, and
-//! against itself under other numbers of threads, other cuts into files and other orders.
+//! Compares counts of slices with a program that is too simple to be wrong, and with each other for
+//! other numbers of threads, divisions into files and orders.
 
 use super::common;
 use flowsieve::Count;
@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Distinct (source, destination) in each second of a classic little-endian microsecond pcap of
-/// Ethernet frames, all of them IP with at most one VLAN tag.
+/// Returns the distinct (source, destination) in each second of a classic little-endian microsecond
+/// pcap of Ethernet frames, all of which are IP with at most one VLAN tag.
 fn naive_pairs_a_second(pcap: &[u8]) -> BTreeMap<i64, HashSet<Vec<u8>>> {
     let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap());
     let mut seconds: BTreeMap<i64, HashSet<Vec<u8>>> = BTreeMap::new();
@@ -77,7 +77,7 @@ fn slices_have_the_counts_of_the_naive_program() {
     for slice in &slices {
         let exact = slice.exact.unwrap();
         let first = slice.first.unwrap();
-        // First is always true; what is missing from it are the false repeats.
+        // A first sighting is always right, so the missing ones are false repeats.
         assert!(first <= exact);
         let missed = (exact - first) as f64 / exact as f64;
         assert!((slice.observed_fpr.unwrap() - missed).abs() < 1e-12);
@@ -86,7 +86,7 @@ fn slices_have_the_counts_of_the_naive_program() {
     }
 }
 
-/// Everything that a report shows of a run.
+/// Returns everything that a report shows of a run.
 fn report(plan: &CountPlan) -> (Vec<SliceResult>, String) {
     let (slices, summary) = common::run(plan);
     (slices, format!("{:?}", summary.totals))
@@ -123,8 +123,8 @@ fn counts_the_same_with_every_number_of_threads(plan: &mut CountPlan, counter: C
     }
 }
 
-/// The registers are those that the memory holds, a slice begins with empty ones, and the count is
-/// as exact as the published formula says; what only a filter knows is not there.
+/// The registers fill the memory, each slice starts with empty ones, and the count has the error of
+/// the published formula. There are no results that only a filter has.
 #[test]
 fn a_hyper_log_log_counts_and_tells_no_first() {
     let folder = tempfile::tempdir().unwrap();
@@ -144,8 +144,8 @@ fn a_hyper_log_log_counts_and_tells_no_first() {
             assert_eq!((slice.first, slice.observed_fpr), (None, None));
             let off = (estimate - pairs.len() as f64).abs();
             assert!(off <= 4.0 * std_error, "{memory} {slice:?}");
-            // √(ln 2 / m), of each shard's share when they are about equal; less while there are few
-            // elements a register.
+            // √(ln 2 / m) for m registers in each of the shards, which have about equal shares. It
+            // is less for few elements per register.
             let stated = estimate * (std::f64::consts::LN_2 / registers / f64::from(shards)).sqrt();
             let load = estimate / registers / f64::from(shards);
             let least = if load > 20.0 { 0.95 } else { 0.0 };
@@ -167,7 +167,7 @@ fn several_files_are_one_trace_in_the_order_of_time() {
         path
     };
     let expected = report(&common::plan(&[whole], ElementKind::HOST_PAIR));
-    // One after the other, named in the wrong order; and every second packet to another file.
+    // Two consecutive files in the wrong order, and two files with every second packet.
     let (early, late) = records.split_at(11_111);
     let in_a_row = [write("late.pcap", late), write("early.pcap", early)];
     let odd: Vec<&[u8]> = records.iter().skip(1).step_by(2).copied().collect();
@@ -181,8 +181,8 @@ fn several_files_are_one_trace_in_the_order_of_time() {
     }
 }
 
-/// Records of overlapping captures in the order of their merge: by the latest time in the capture
-/// up to a record, by the number of the capture, and by place.
+/// Returns the records of overlapping captures in the order of their merge: by the latest time in
+/// the capture up to a record, by the number of the capture, and by place.
 fn merged<'a>(captures: &[Vec<&'a [u8]>]) -> Vec<&'a [u8]> {
     let word =
         |record: &[u8], at: usize| u32::from_le_bytes(record[at..at + 4].try_into().unwrap());
@@ -200,8 +200,7 @@ fn merged<'a>(captures: &[Vec<&'a [u8]>]) -> Vec<&'a [u8]> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// The order of the merge is that of the latest time so far, whatever the order in each
-    /// capture.
+    /// Captures are merged by the latest time so far, whatever the order in each capture.
     #[test]
     fn overlapping_captures_count_as_the_one_that_they_make(
         captures in prop::collection::vec(prop::collection::vec((0_u32..4, 0_u32..12, 0_u16..9), 1..120), 2..7),
@@ -238,7 +237,7 @@ proptest! {
         plan.counter = FilterKind::all()
             .nth(structure)
             .and_then(|kind| CounterChoice::filter(kind, 2, sizing, shards).ok());
-        // As many threads as are there; of some structures a count without the exact set.
+        // Some structures count without the exact set.
         if structure % 2 == 0 && plan.counter.is_some() {
             plan.exact_limit_bytes = None;
         }
@@ -251,8 +250,8 @@ proptest! {
     }
 }
 
-/// Captures so large that each is decoded at several places, with batches of many slices and slices
-/// of many batches.
+/// Tests captures so large that each is decoded at several places, with batches of many slices and
+/// slices of many batches.
 #[test]
 fn large_overlapping_captures_count_as_the_one_that_they_make() {
     let folder = tempfile::tempdir().unwrap();
@@ -276,7 +275,7 @@ fn large_overlapping_captures_count_as_the_one_that_they_make() {
         let mut plan = common::plan(std::slice::from_ref(&one), kind);
         plan.slicing = Slicing { width_ns, align };
         let expected = report(&plan);
-        // The makers of its batches divide the elements of one capture among shards.
+        // The threads that build the batches divide the elements of one capture among shards.
         for threads in [2, 3, 8] {
             plan.trace.threads = threads;
             assert_eq!(report(&plan), expected, "{kind:?} {threads}");
@@ -289,7 +288,7 @@ fn large_overlapping_captures_count_as_the_one_that_they_make() {
     }
 }
 
-/// The records of a classic pcap, each with its header.
+/// Returns the records of a classic pcap, each with its header.
 fn records(pcap: &[u8]) -> Vec<&[u8]> {
     let mut records = Vec::new();
     let mut rest = &pcap[24..];
@@ -302,7 +301,7 @@ fn records(pcap: &[u8]) -> Vec<&[u8]> {
     records
 }
 
-/// A pcap with one IPv4 packet at each of these times (nanoseconds), from host number `host`.
+/// Returns a pcap with one IPv4 packet for each (seconds, nanoseconds, host).
 fn pcap_at(packets: &[(u32, u32, u16)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65535, 101] {
@@ -328,7 +327,8 @@ fn count_at(packets: &[(u32, u32, u16)], slicing: Slicing) -> (Vec<SliceResult>,
     (slices, totals.uncounted)
 }
 
-/// The same from a stream, which cannot be read again; with a delay rows come while packets do.
+/// Counts a stream, which cannot be read again. With a delay, rows are reported while packets
+/// arrive.
 fn stream_at(
     packets: &[(u32, u32, u16)],
     slicing: Slicing,
@@ -344,7 +344,7 @@ fn stream_at(
     (slices, summary.totals)
 }
 
-/// The last row of each slice.
+/// Returns the last row of each slice.
 fn last_rows(rows: Vec<SliceResult>) -> Vec<SliceResult> {
     let mut last = BTreeMap::new();
     for row in rows {
@@ -355,8 +355,7 @@ fn last_rows(rows: Vec<SliceResult>) -> Vec<SliceResult> {
     rows.map(|row| SliceResult { revised: false, ..row }).map(of_any_place).collect()
 }
 
-/// The row without the mark of the first and the last slice: while packets come, it is not known
-/// which these are.
+/// Removes the mark of the first and the last slice, which are not known while packets arrive.
 fn of_any_place(row: SliceResult) -> SliceResult {
     SliceResult { partial: false, ..row }
 }
@@ -376,7 +375,7 @@ const A_SECOND: Slicing = Slicing { width_ns: Some(1_000_000_000), align: Align:
 
 #[test]
 fn a_clock_that_jumps_by_years_costs_nothing_and_loses_nothing() {
-    // Forwards, back, and one wild time among ordinary ones.
+    // Times that go forwards and backwards, and some that are far away.
     let packets: Vec<(u32, u32, u16)> = (0..200_u32)
         .map(|i| match i {
             50..60 => (4_000_000_000 + i, 0, 1),
@@ -457,7 +456,7 @@ fn the_least_and_the_most_of_the_slices_are_exact() {
     assert!(quantiles.p99 <= quantiles.max);
 }
 
-/// Enough packets that elements are put aside, sorted and brought back in several rounds.
+/// Tests enough packets that elements are set aside, sorted and counted later in several rounds.
 #[test]
 fn a_shuffled_capture_counts_as_one_in_order() {
     let mut packets: Vec<(u32, u32, u16)> = (0..1_500_000_u32)
@@ -479,7 +478,7 @@ fn a_shuffled_capture_counts_as_one_in_order() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever the order of times: every packet counts in its own slice.
+    /// Every packet counts in its own slice, whatever the order of times.
     #[test]
     fn every_packet_is_in_its_slice(packets in prop::collection::vec((0_u32..40, 0_u32..1_000_000_000, 0_u16..20), 1..200), width in 1_i64..5_000_000_000) {
         let slicing = Slicing { width_ns: Some(width), align: Align::Epoch };
@@ -502,14 +501,14 @@ proptest! {
             .map(|(&slice, (packets, hosts))| (slice, (*packets, hosts.len() as u64)))
             .collect();
         prop_assert_eq!(&found, &expected);
-        // A capture in order of which each slice's packets come in the same order gives the same,
-        // bit for bit.
+        // A capture in the order of slices, with the same order within each slice, gives the same
+        // result, bit for bit.
         let mut in_order = packets.clone();
         in_order.sort_by_key(|&(seconds, nanoseconds, _)| {
             (i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds)).div_euclid(width)
         });
         prop_assert_eq!(&totals_at(&in_order, slicing), &(slices.clone(), totals.clone()));
-        // So does a stream, which keeps what it needs to go on with a closed slice.
+        // So does a stream, which keeps enough to continue a closed slice.
         prop_assert_eq!(&stream_at(&packets, slicing, None), &(slices.clone(), totals.clone()));
         for delay in [0, 1_000_000_000, 10_000_000_000] {
             let (rows, live) = stream_at(&packets, slicing, Some(delay));
@@ -523,7 +522,7 @@ proptest! {
     }
 }
 
-/// Slices of a trace with packets out of order: what is new to each, and all together.
+/// Tests a trace with packets out of order: the new elements of each slice, and the whole.
 #[test]
 fn the_whole_is_what_one_slice_counts_and_new_adds_up_to_it() {
     for (memory, exact) in [(1 << 20, true), (1 << 20, false), (512, true), (2048, false)] {
@@ -548,7 +547,7 @@ fn the_whole_is_what_one_slice_counts_and_new_adds_up_to_it() {
     }
 }
 
-/// Does something when the inputs are read a second time.
+/// Calls a function when the inputs are read a second time.
 struct BeforeTheSecond<F>(AtomicUsize, F);
 
 impl<F: Fn()> Watch for BeforeTheSecond<F> {
@@ -567,7 +566,7 @@ fn a_file_that_changes_before_it_is_read_again_is_a_problem() {
     let folder = tempfile::tempdir().unwrap();
     let (path, bytes) = generated(&folder, &traffic(20_000, 5));
     let (other, _) = generated(&folder, &traffic(20_000, 6));
-    // Every second packet comes after all others.
+    // Every second packet is moved to the end.
     let (mut even, mut odd, mut at) = (bytes[..24].to_vec(), Vec::new(), 24);
     while at < bytes.len() {
         let end = at + 16 + u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
@@ -615,7 +614,7 @@ fn a_file_that_changes_before_it_is_read_again_is_a_problem() {
     }
 }
 
-/// A plan would rest on two captures and name one.
+/// Otherwise a plan would be computed from two contents and name only one.
 #[test]
 fn a_sample_that_changes_before_it_is_measured_is_a_problem() {
     let folder = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ use std::io::{self, Cursor, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A capture large enough to be decoded in segments by several threads.
+/// Writes a capture large enough to be decoded in segments by several threads.
 fn large(folder: &Path) -> PathBuf {
     let path = folder.join("large.pcap");
     let plan = GeneratePlan {
@@ -31,8 +31,8 @@ fn large(folder: &Path) -> PathBuf {
     path
 }
 
-/// What is known of a packet without flowsieve: protocol and ports behind Ethernet and VLAN tags,
-/// over IPv4 and IPv6.
+/// The fields of a packet, decoded without flowsieve: protocol and ports after Ethernet and VLAN
+/// tags, over IPv4 and IPv6.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     protocol: u8,
@@ -55,7 +55,7 @@ fn look(frame: &[u8]) -> Seen {
     Seen { protocol, ports }
 }
 
-/// A copy of a pcap file with the packets that are to be kept, and how many others there were.
+/// Returns a copy of a pcap file with only the packets to keep, and the number of the others.
 fn copy(path: &Path, times: &Range<i64>, keep: Keep) -> (Vec<u8>, u64) {
     let bytes = fs::read(path).unwrap();
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -78,10 +78,10 @@ fn copy(path: &Path, times: &Range<i64>, keep: Keep) -> (Vec<u8>, u64) {
     (out, others)
 }
 
-/// Whether a packet is kept.
+/// Returns true for packets to keep.
 type Keep = fn(Seen) -> bool;
 
-/// Expressions, and what they say of a packet.
+/// Expressions, and equivalent functions.
 const EXPRESSIONS: &[(&str, Keep)] = &[
     ("", |_| true),
     ("udp", |packet| packet.protocol == 17),
@@ -111,8 +111,8 @@ fn selection(expression: &str, times: &Range<i64>) -> Selection {
     }
 }
 
-/// Rows without their marks: a selection that ends at the border of a slice covers all of it, and the
-/// copy does not say that it does.
+/// Removes the marks of incomplete slices: a selection that ends at the border of a slice covers
+/// all of it, but that cannot be seen in the copy.
 fn unmarked(rows: Vec<SliceResult>) -> Vec<SliceResult> {
     rows.into_iter().map(|row| SliceResult { partial: false, ..row }).collect()
 }
@@ -159,7 +159,7 @@ fn selected_packets_count_as_a_capture_that_has_only_them() {
     assert!(some > 8, "hardly anything was selected: {some}");
 }
 
-/// A capture of 300 s, large enough that its parts are looked for by position.
+/// Writes a capture of 300 s, large enough that times are searched by position.
 fn long(folder: &Path) -> PathBuf {
     let path = folder.join("long.pcap");
     let plan = GeneratePlan {
@@ -208,7 +208,7 @@ fn of_a_long_capture_in_order_the_rest_is_not_read_and_nothing_is_missed() {
 fn of_a_long_capture_out_of_order_everything_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = long(folder.path());
-    // The second half comes first.
+    // Exchanges the two halves.
     let middle = START_NS + 150_000_000_000;
     let (mut turned, _) = copy(&path, &(middle..i64::MAX), |_| true);
     turned.extend(&copy(&path, &(i64::MIN..middle), |_| true).0[24..]);
@@ -249,7 +249,7 @@ fn damage_behind_what_is_not_read_has_the_number_of_its_packet() {
     }
 }
 
-/// Keeps the flows.
+/// Collects the flows.
 #[derive(Default)]
 struct Flows(Vec<FlowRecord>);
 
@@ -307,13 +307,13 @@ fn times_relative_to_a_capture_are_those_of_its_first_and_last_packet() {
     let second = 1_000_000_000;
     assert!((START_NS + 2 * second..START_NS + 3 * second).contains(&from), "{from}");
     assert!((START_NS + 6 * second..START_NS + 7 * second).contains(&to), "{to}");
-    // The time before which packets take part is that of the last packet without a second, so five
-    // packets of the last-but-one second are not missed by rounding.
+    // The end of the selection is exactly one second before the last packet: rounding would lose
+    // packets of that second.
     let absolute = rows(&Count::of([path]).only(found));
     assert_eq!(rows(&Count::of([path]).only(relative.clone())), absolute);
     assert_eq!(absolute.len(), 5);
 
-    // A pipe has no end, and its beginning is known when it comes.
+    // The end of a pipe is unknown, and its beginning is known only when it arrives.
     let pipe = || Source::reader("a pipe", File::open(path).unwrap());
     assert_eq!(resolved(relative, &[pipe()]).unwrap_err(), TimeRangeError::EndOfStream);
     let from = at(Some(TimeBound::AfterStart(2_000_000_000)), None);

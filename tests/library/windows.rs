@@ -1,4 +1,4 @@
-//! Windows that slide, against sets of what lies in each of them.
+//! Compares sliding windows with the set of elements in each of them.
 
 use super::common;
 use flowsieve::elements::ElementKind;
@@ -11,11 +11,11 @@ use std::fs;
 use std::io::Cursor;
 use std::time::Duration;
 
-/// Nanoseconds of a pane.
+/// Width of a pane in nanoseconds.
 const PANE_NS: i64 = 100;
 
-/// A pcap file with nanoseconds of IPv4 packets: their times, and the last two bytes of their
-/// source.
+/// Returns a pcap file with nanoseconds of IPv4 packets, given by their times and the last two
+/// bytes of their source.
 fn capture(packets: &[(i64, u16)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
@@ -43,8 +43,8 @@ fn sliding(input: Source, panes: u16, threads: usize) -> CountPlan {
     plan
 }
 
-/// Every row has the packets and the hosts of its window, and there is a row for every pane from
-/// the first to the last but those of long gaps, whose windows are empty.
+/// Checks that every row has the packets and the hosts of its window, and that there is a row for
+/// every pane from the first to the last, except in long gaps, whose windows are empty.
 fn check(
     packets: &[(i64, u16)],
     panes: u16,
@@ -76,7 +76,7 @@ fn check(
     Ok(())
 }
 
-/// Times that mostly go on a little, at times back or far ahead.
+/// Generates packets whose times mostly advance a little, and sometimes go back or far ahead.
 fn steps(backwards: i64) -> impl Strategy<Value = Vec<(i64, u16)>> {
     let step = prop_oneof![
         30 => 0..60_i64,
@@ -110,7 +110,7 @@ proptest! {
         }
     }
 
-    /// A stream cannot be read again; in the order of time it need not.
+    /// A stream cannot be read again, which is not needed in the order of time.
     #[test]
     fn windows_of_a_stream_are_those_of_a_file(packets in steps(0), panes in 2..9_u16, delay in 0..500_i64) {
         let stream = Source::reader("a stream", Cursor::new(capture(&packets)));
@@ -120,8 +120,8 @@ proptest! {
     }
 }
 
-/// Packets of a stream that come when later windows were counted are named, and change nothing
-/// else.
+/// Packets of a stream that arrive after later windows were counted are reported, and change
+/// nothing else.
 #[test]
 fn what_comes_too_late_in_a_stream_is_not_counted() {
     let mut packets: Vec<(i64, u16)> =
@@ -137,7 +137,7 @@ fn what_comes_too_late_in_a_stream_is_not_counted() {
     assert_eq!(rows[..in_order.0.len()], in_order.0[..]);
 }
 
-/// The exact count that loses its memory has no answer until all of a window is known again.
+/// An exact count that exceeds its memory has no answer until a whole window is known again.
 #[test]
 fn a_window_that_passed_its_limit_has_no_exact_count() {
     let busy = |i: i64| {
@@ -160,7 +160,7 @@ fn a_window_that_passed_its_limit_has_no_exact_count() {
     }
 }
 
-/// One pane a window is a slice.
+/// A window of one pane is a slice.
 #[test]
 fn windows_that_do_not_overlap_are_slices() {
     let count = Count::of(["traces/generated.pcap"]).slice(Duration::from_secs(2));

@@ -1,4 +1,5 @@
-//! Traffic that was chosen: for collisions, for saturation, for a hundred times too many elements.
+//! Traffic chosen by an attacker: for collisions, for saturation, and with a hundred times too many
+//! elements.
 
 use super::Measured;
 use super::source::{ipv4, pcap_header, record};
@@ -21,7 +22,7 @@ impl SliceSink for Slices {
     }
 }
 
-/// One slice over everything.
+/// Returns a plan with a single slice.
 fn plan(path: &Path, kind: FilterKind, bytes: u64, shards: u32, seed: u64) -> CountPlan {
     let sizing = Sizing::Memory { bytes, expected: None };
     CountPlan {
@@ -42,7 +43,7 @@ fn answer(plan: &CountPlan) -> SliceResult {
     slices.0.remove(0)
 }
 
-/// A capture of a packet for each pair.
+/// Writes a capture with a packet for each pair.
 fn capture(pairs: impl Iterator<Item = (u32, u32)>) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut out = BufWriter::new(&file);
@@ -55,7 +56,7 @@ fn capture(pairs: impl Iterator<Item = (u32, u32)>) -> tempfile::NamedTempFile {
     file
 }
 
-/// How many standard errors the estimate is off.
+/// Returns the error of the estimate in standard errors.
 fn deviation(slice: &SliceResult) -> f64 {
     let exact = slice.exact.unwrap() as f64;
     (slice.estimate.unwrap() - exact) / slice.std_error.unwrap().max(1.0)
@@ -78,7 +79,7 @@ fn pairs_chosen_to_collide_under_a_known_seed_do_not_under_another() {
     for &pair in &base {
         filter.insert(ElementDigests { whole: digest(pair), attributes: &[] });
     }
-    // The attacker knows the filter, and sends what it takes for a repeat.
+    // The attacker knows the filter, and sends pairs that it takes for repeats.
     let chosen = (0..).map(|i: u32| (0xc000_0000 + i, 0xc612_0000 + i));
     let chosen = chosen
         .filter(|&pair| filter.contains(ElementDigests { whole: digest(pair), attributes: &[] }));
@@ -105,7 +106,7 @@ fn a_scan_of_a_hundred_times_what_was_expected_is_counted() {
         FilterKind::Dleft,
     ];
     for kind in kinds {
-        // Eight bits an element: made for 4,000.
+        // Eight bits per element for 4,000 elements.
         let file = scan(400_000);
         let measured = Measured::start();
         let mut plan = plan(file.path(), kind, 4000, 1, 0);
@@ -116,7 +117,7 @@ fn a_scan_of_a_hundred_times_what_was_expected_is_counted() {
             assert!(slice.upper.unwrap() >= 400_000, "{slice:?}");
             assert!(slice.std_error.unwrap() < 0.04 * 400_000.0, "{slice:?}");
         } else {
-            // Counted by their own bits, which are full.
+            // These count by their own bits, which are all set.
             assert!(slice.saturated && slice.upper.is_none(), "{kind:?}: {slice:?}");
         }
         assert!(measured.peak_bytes() < 4 << 20, "{kind:?}: {} bytes", measured.peak_bytes());

@@ -1,6 +1,6 @@
-//! Decompression bombs: gibibytes of zeros, and members without number.
+//! Decompression bombs: gibibytes of zeros, and millions of members.
 //!
-//! `FLOWSIEVE_BOMB_GIB` makes them larger (`scripts/bombs` asks for 10).
+//! `FLOWSIEVE_BOMB_GIB` makes them larger (`scripts/bombs` sets 10).
 
 use super::Measured;
 use super::source::{Repeated, Work, work};
@@ -27,7 +27,7 @@ impl Write for Pipe {
     }
 }
 
-/// The reading end.
+/// The reading end of the pipe.
 struct Arriving(std::sync::mpsc::Receiver<Vec<u8>>, Cursor<Vec<u8>>);
 
 impl Read for Arriving {
@@ -45,8 +45,8 @@ impl Read for Arriving {
     }
 }
 
-/// A pcapng section, and behind it a block of names that is zeros as far as lengths go: nothing in
-/// it is a packet, all of it is read.
+/// Writes a pcapng section, and name resolution blocks of 1 GiB of zeros: these have no packets,
+/// but all of them is read.
 fn zeros(out: &mut dyn Write, blocks: u64) -> std::io::Result<()> {
     const BLOCK: u32 = 1 << 30;
     let zeros = vec![0; 1 << 20];
@@ -67,7 +67,7 @@ fn check(work: &Work, measured: &Measured, most: usize) {
     assert!(work.error.is_none(), "{:?}", work.error);
     assert_eq!(work.packets, 0);
     assert!(work.bytes > 1000);
-    // Compressed bytes are taken in pieces of 128 KiB, or as they come.
+    // Compressed bytes are read in pieces of at most 128 KiB.
     assert!(measured.peak_bytes() < most, "{} bytes", measured.peak_bytes());
 }
 
@@ -88,8 +88,7 @@ fn gibibytes_of_zeros_in_gzip_take_no_memory() {
 #[test]
 fn gibibytes_of_zeros_in_zstd_take_a_window() {
     let measured = Measured::start();
-    // Blocks of one byte repeated (RLE), which the decoder has to make large: four bytes for 128
-    // KiB.
+    // RLE blocks of one repeated byte: four bytes decompress to 128 KiB.
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x58];
     let rle = |last: u32, length: u32| (last | 1 << 1 | length << 3).to_le_bytes()[..3].to_vec();
     let raw = |bytes: &[u8]| [&((bytes.len() as u32) << 3).to_le_bytes()[..3], bytes].concat();
@@ -111,7 +110,7 @@ fn gibibytes_of_zeros_in_zstd_take_a_window() {
 
 #[test]
 fn zeros_in_xz_take_a_dictionary() {
-    // The encoder takes seconds a gibibyte: a quarter, unless more is asked for.
+    // The encoder takes seconds per gibibyte, so the default is a quarter of one.
     let measured = Measured::start();
     let (send, receive) = std::sync::mpsc::sync_channel(4);
     let writer = thread::spawn(move || {
@@ -126,7 +125,7 @@ fn zeros_in_xz_take_a_dictionary() {
     });
     let done = work(Arriving(receive, Cursor::new(Vec::new())), ElementRule::default());
     writer.join().unwrap();
-    // What the encoder takes is in it.
+    // The limit includes the memory of the encoder.
     check(&done, &measured, 64 << 20);
 }
 
@@ -146,7 +145,7 @@ fn a_million_members_of_gzip_take_no_memory() {
     assert_eq!(done.packets, 1_000_000);
     assert!(done.calls <= 16 + done.bytes / 65_536, "{} calls", done.calls);
     assert!(measured.peak_bytes() < 8 << 20, "{} bytes", measured.peak_bytes());
-    // Empty members, which bring the reader nothing.
+    // Empty members.
     let empty = members(&[]);
     let done = work(Repeated::new(one, empty, 1_000_000), ElementRule::default());
     assert!(done.error.is_some(), "a record without a file header is no capture");

@@ -1,4 +1,4 @@
-//! Files that claim much: records of 4 GiB, a million interfaces, tags and headers without end.
+//! Files with large claims: records of 4 GiB, a million interfaces, endless tags and headers.
 
 use super::Measured;
 use super::source::{Repeated, Work, block, ipv4, pcap_header, record, section, work};
@@ -11,10 +11,10 @@ use flowsieve::plan::TracePlan;
 use flowsieve::trace::TraceErrorKind;
 use std::io::Write;
 
-/// The reader's buffer and what goes with it.
+/// Upper limit of the memory of a reader with its buffer.
 const SMALL: usize = 4 << 20;
 
-/// Calls of `read` for so many bytes: large pieces.
+/// Checks that the source was read in large pieces.
 fn check_work(work: &Work) {
     assert!(work.calls <= 16 + work.bytes / 4096, "{} calls for {} bytes", work.calls, work.bytes);
     assert!(work.batches <= work.packets, "no batch is empty");
@@ -56,7 +56,7 @@ fn a_pcapng_block_of_the_greatest_length_takes_no_memory() {
         let mut lie = block(kind, &[0; 64]);
         lie[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
         let head = [section(), interface, lie].concat();
-        // 256 MiB of it are there.
+        // 256 MiB of the block are in the file.
         let done = work(Repeated::new(head, vec![0; 1 << 16], 1 << 12), of(ElementKind::HOST_PAIR));
         let error = done.error.as_ref().unwrap().to_string();
         assert!(error.contains(told), "{error}");
@@ -75,7 +75,7 @@ fn a_packet_of_the_longest_legal_block_takes_what_the_format_allows() {
     let done = work(Repeated::new(head, block(6, &packet), 8), of(ElementKind::HOST_PAIR));
     assert!(done.error.is_none(), "{:?}", done.error);
     assert_eq!(done.packets, 8);
-    // The block itself is 16 MiB of this test's memory.
+    // The test itself holds the block of 16 MiB.
     assert!(measured.peak_bytes() < 6 * (16 << 20), "{} bytes", measured.peak_bytes());
 }
 
@@ -93,7 +93,7 @@ fn a_million_interfaces_take_memory_for_a_million_and_no_more() {
 
 #[test]
 fn tags_and_headers_without_end_are_bounded_steps() {
-    // 65,535 VLAN tags are more bytes than a record may hold: as many as there is room for.
+    // As many VLAN tags as a record has room for, since 65,535 are too long.
     let mut tags = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     while tags.len() < 262_140 {
         tags.extend([0x81, 0, 0, 7]);
@@ -132,7 +132,7 @@ fn dns_names_that_point_in_circles_end() {
         let mut message = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         message.extend_from_slice(pointers);
         message.extend([0, 1, 0, 1]);
-        // Pointers to pointers, as many as there is room for.
+        // A long chain of pointers to pointers.
         for at in 0..500_u16 {
             message.extend((0xc000 | (20 + 2 * at)).to_be_bytes());
         }
@@ -187,14 +187,14 @@ fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
     let mut slices = Slices(0);
     let summary = count(&plan, CountExtras::default(), &mut slices, &()).unwrap();
     assert_eq!(summary.totals.packets, u64::from(jumps));
-    // Each jump is a slice of its own; the billions between them are counted and not reported.
+    // Each jump is a slice of its own; the billions of empty slices between them are only counted.
     assert_eq!(slices.0, u64::from(jumps));
     assert!(summary.totals.empty_slices_omitted > 1_000_000_000_000_000_000 / 2);
-    // Eight open slices of 64 KiB, exact sets of 16 MiB at most, slices held back.
+    // Eight open slices of 64 KiB, exact sets of at most 16 MiB, and slices that wait.
     assert!(measured.peak_bytes() < 48 << 20, "{} bytes", measured.peak_bytes());
 }
 
-/// What begins a file of dnstap.
+/// The beginning of a dnstap file.
 const DNSTAP: &[u8] = b"\0\0\0\0\0\0\0\x22\0\0\0\x02\0\0\0\x01\0\0\0\x16protobuf:dnstap.Dnstap";
 
 #[test]
@@ -219,19 +219,19 @@ fn a_frame_of_dnstap_that_claims_much_takes_no_memory() {
     }
 }
 
-/// What begins a file of C-DNS, up to the first query of its first block.
+/// The beginning of a C-DNS file, up to the first query of its first block.
 const CDNS: &[u8] = b"\x83\x65C-DNS\xa2\x00\x01\x03\x81\xa1\x00\xa1\x00\x19\x03\xe8\x9f\xa2\x00\xa1\x00\x82\x01\x02\x03\x9f";
 
 #[test]
 fn a_block_of_cdns_without_end_takes_bounded_memory() {
     let measured = Measured::start();
-    // A map of one pair, with a value of 255 bytes that nobody knows.
+    // A map with a single unknown key, and a value of 255 bytes.
     let query = [&[0xa1, 0x18, 99, 0x58, 0xff][..], &[7; 255]].concat();
     let done =
         work(Repeated::new(CDNS.to_vec(), query.repeat(16), 32_768), of(ElementKind::HOST_PAIR));
     let error = done.error.as_ref().unwrap();
     assert!(matches!(error.kind, TraceErrorKind::RecordTooLong { .. }), "{error}");
-    // What is there of the block is read.
+    // The complete part of the block is read.
     assert!(done.packets > 60_000, "{} records", done.packets);
     check_work(&done);
     assert!(measured.peak_bytes() < 64 << 20, "{} bytes", measured.peak_bytes());

@@ -1,6 +1,6 @@
-//! What a hostile file can take: memory that does not grow with what it claims or holds, and work
-//! in proportion to its bytes. Memory is what the allocator was asked for, at its peak; work is
-//! counted in reads and batches and not by the clock.
+//! Limits of a hostile file: the memory does not grow with its claims or its content, and the work
+//! is proportional to its bytes. Memory is the peak of the bytes allocated; work is the number of
+//! reads and batches, not time.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 #![allow(clippy::disallowed_methods, reason = "tests name their own paths")]
@@ -16,10 +16,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Only one test at a time is measured.
+/// Held by the test that measures: only one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// From its making on, the most memory in use beyond what was in use then.
+/// Measures the peak memory in use, beyond the memory in use at the start.
 struct Measured {
     before: usize,
     _alone: MutexGuard<'static, ()>,

@@ -1,4 +1,4 @@
-//! Sources that make their bytes as they are read, and count how often they are asked.
+//! Sources that generate their bytes as they are read, and count the reads.
 
 use flowsieve::decode::{Headers, Skip, Tunnel};
 use flowsieve::elements::{ElementBatch, ElementRule, Extractor};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A head, then a piece again and again.
+/// A source of a head and a piece that is repeated.
 #[derive(Debug)]
 pub(crate) struct Repeated {
     pub(crate) head: Vec<u8>,
@@ -65,21 +65,21 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// What reading took.
+/// The work and the result of reading.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) packets: u64,
     pub(crate) elements: u64,
     pub(crate) skipped: BTreeMap<Skip, u64>,
     pub(crate) batches: u64,
-    /// Times that the source was asked.
+    /// Number of reads of the source.
     pub(crate) calls: u64,
-    /// Bytes that it gave.
+    /// Number of bytes read.
     pub(crate) bytes: u64,
     pub(crate) error: Option<TraceError>,
 }
 
-/// Reads all of a source and takes its elements.
+/// Reads all of a source and extracts its elements.
 pub(crate) fn work(source: impl Read + Send + 'static, rule: ElementRule) -> Work {
     let calls = Arc::new(AtomicU64::new(0));
     let source = Box::new(Counted { inner: source, calls: Arc::clone(&calls) });
@@ -116,13 +116,13 @@ pub(crate) fn work(source: impl Read + Send + 'static, rule: ElementRule) -> Wor
     work
 }
 
-/// The header of a little-endian pcap file.
+/// Returns the header of a little-endian pcap file.
 pub(crate) fn pcap_header(link: u32) -> Vec<u8> {
     let words = [0xa1b2_c3d4, 2 | 4 << 16, 0, 0, 262_144, link];
     words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect()
 }
 
-/// A record of a pcap file.
+/// Returns a record of a pcap file.
 pub(crate) fn record(seconds: u32, frame: &[u8]) -> Vec<u8> {
     let length = frame.len() as u32;
     let head = [seconds, 0, length, length];
@@ -131,7 +131,7 @@ pub(crate) fn record(seconds: u32, frame: &[u8]) -> Vec<u8> {
     out
 }
 
-/// An IPv4 packet.
+/// Returns an IPv4 packet.
 pub(crate) fn ipv4(source: u32, destination: u32, protocol: u8, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x45, 0];
     packet.extend(((20 + payload.len()) as u16).to_be_bytes());
@@ -142,7 +142,7 @@ pub(crate) fn ipv4(source: u32, destination: u32, protocol: u8, payload: &[u8]) 
     packet
 }
 
-/// A block of a little-endian pcapng file.
+/// Returns a block of a little-endian pcapng file.
 pub(crate) fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let length = (12 + body.len().next_multiple_of(4)) as u32;
     let mut out = [kind.to_le_bytes(), length.to_le_bytes()].concat();
@@ -152,7 +152,7 @@ pub(crate) fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A section header.
+/// Returns a section header block.
 pub(crate) fn section() -> Vec<u8> {
     block(0x0a0d_0d0a, &[&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0][..], &[255; 8]].concat())
 }

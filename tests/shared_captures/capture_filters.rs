@@ -1,10 +1,10 @@
-//! Capture filters against tcpdump, which is libpcap's own program.
+//! Compares capture filters with tcpdump, the program of libpcap.
 //!
-//! The frames of many captures are gathered by link type, some of them cut short once more, and
-//! written as one file a link type; the time of each is its number. For every expression tcpdump
-//! writes the frames that it keeps, and these must be those that flowsieve keeps. Where flowsieve
-//! is meant to see more than libpcap does (behind VLAN tags, labels and extension headers) tcpdump
-//! is given the frame without what stands in its way.
+//! The frames of many captures are gathered by link type, some of them are cut short, and those of
+//! each link type are written to one file; the time of each frame is its number. For every
+//! expression tcpdump writes the frames that it keeps, and flowsieve must keep the same ones. Where
+//! flowsieve is meant to see more than libpcap does (after VLAN tags, labels and extension headers)
+//! tcpdump gets the frame without these.
 
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::{Network, NetworkKind, Shim, Tunnel, network, shims, upper};
@@ -16,34 +16,34 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Captures that frames are taken from at most, of one link type.
+/// Most captures whose frames are used, for each link type.
 const CAPTURES_PER_LINK: usize = 40;
 const FRAMES_PER_CAPTURE: usize = 60;
 const RANDOM_EXPRESSIONS: usize = 300;
 
-/// Link types that both decode alike.
+/// Link types that both decode in the same way.
 const COMPARED: &[u16] =
     &[0, 1, 8, 9, 10, 12, 14, 50, 100, 101, 104, 105, 107, 108, 113, 127, 228, 229, 242, 276];
 
-/// A frame as captured, and as tcpdump is given it.
+/// A frame as captured, and as given to tcpdump.
 struct Frame {
     bytes: Vec<u8>,
     wire: u32,
     link: LinkType,
-    /// Without what stands before IP or behind it, if tcpdump could not see it otherwise.
+    /// The frame without the headers that tcpdump does not look behind, if it has any.
     plain: Option<Vec<u8>>,
-    /// Headers were taken away behind the IP header too.
+    /// True if headers after the IP header were removed, too.
     without_extensions: bool,
     network: Network,
-    /// What stands before IP besides the link layer's own header.
+    /// Number of tags and labels between the link layer's header and IP.
     tags: usize,
 }
 
-/// An expression, and what it is compared on.
+/// An expression, and which form of the frames it is compared on.
 struct Expression {
     text: String,
-    /// It asks for what stands before IP, so that frames are compared as they were captured, with
-    /// one tag at most.
+    /// True if it asks for headers before IP. Then frames with at most one tag are compared as they
+    /// were captured.
     of_tags: bool,
 }
 
@@ -65,23 +65,22 @@ impl Frame {
             _ => None,
         };
         let is_left_out = match (link.0, bytes) {
-            // Other links that some systems capture as BSD loopback.
+            // Other links, which some systems capture as BSD loopback.
             (0, &[_, a, b, ..]) => [a, b] != [0; 2],
-            // PPP without address and control, and frames that are too short to tell.
+            // PPP without address and control, and frames too short to decide that.
             (9 | 50, _) => !bytes.starts_with(&[0xff, 3]) || bytes.len() < 4,
-            // Cisco's own address resolution has the number of another.
+            // Cisco's address resolution uses the number of another protocol.
             (104, &[_, _, a, b, ..]) => [a, b] == [0x80, 0x35],
-            // Wireless frames that were cut short, or are encrypted: libpcap reads on regardless.
+            // Wireless frames that were cut short or are encrypted: libpcap decodes them anyway.
             (105 | 127, _) => !matches!(found.kind, NetworkKind::Ipv4 | NetworkKind::Ipv6),
             (12 | 14 | 101 | 228 | 229, _) => bytes.is_empty(),
-            // Those that libpcap or flowsieve does not read, or has to guess.
+            // Link types that libpcap or flowsieve does not decode, or only by a guess.
             _ => !COMPARED.contains(&link.0),
         };
         if is_left_out {
             return None;
         }
-        // Cut short within tags: libpcap knows that it is no IP, since it does not look behind
-        // them.
+        // Cut short within tags: for libpcap this is not IP, since it does not look behind tags.
         if found.kind == NetworkKind::CutShort && own_header.is_some_and(|own| own <= bytes.len()) {
             return None;
         }
@@ -146,12 +145,12 @@ impl Frame {
         })
     }
 
-    /// Whether tcpdump and flowsieve are meant to agree on this frame.
+    /// Returns true if tcpdump and flowsieve should agree on this frame.
     fn is_compared(&self, expression: &Expression) -> bool {
         let asks = |words: &[&str]| words.iter().any(|word| expression.text.contains(word));
         if expression.of_tags {
-            // "ether proto" is meant to see every number before IP, and all others tags of any
-            // depth.
+            // In flowsieve "ether proto" sees every number before IP, and all others see tags of
+            // any depth.
             let one_tag = self.tags == 1 && self.network.at <= 22 && !asks(&["ether proto", "stp"]);
             return self.plain.is_none() && self.tags == 0 || one_tag && !self.without_extensions;
         }
@@ -173,7 +172,7 @@ impl Frame {
     }
 }
 
-/// Numbers that look random, the same in each run.
+/// Pseudorandom numbers, the same in each run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -194,7 +193,7 @@ impl Numbers {
     }
 }
 
-/// Frames of many captures, by link type.
+/// Returns frames of many captures, by link type.
 fn frames(traces: &Path) -> BTreeMap<u16, Vec<Frame>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for group in fs::read_dir(traces).unwrap() {
@@ -205,7 +204,7 @@ fn frames(traces: &Path) -> BTreeMap<u16, Vec<Frame>> {
     }
     paths.sort();
     let mut numbers = Numbers(1);
-    // Captures of one kind stand side by side in their folders; the order is shuffled.
+    // Shuffles the captures, since those of one kind are in one folder.
     for last in (1..paths.len()).rev() {
         paths.swap(last, numbers.below(last + 1));
     }
@@ -215,7 +214,7 @@ fn frames(traces: &Path) -> BTreeMap<u16, Vec<Frame>> {
         let Ok(mut capture) = Capture::open(&path, InputFormat::Auto) else {
             continue;
         };
-        // What stands in tunnels and behind tags is rare elsewhere.
+        // Tunnels and tags are rare in other folders.
         let most = if path.parent() == Some(&traces.join("encap")) {
             usize::MAX
         } else {
@@ -236,7 +235,7 @@ fn frames(traces: &Path) -> BTreeMap<u16, Vec<Frame>> {
                 if numbers.below(8) == 0 {
                     frame = &frame[..numbers.below(frame.len().min(90) + 1)];
                 }
-                // tcpdump reads no larger ones.
+                // tcpdump does not read larger ones.
                 if frame.len() < 60_000
                     && let Some(frame) = Frame::new(packet.link, frame, packet.wire)
                 {
@@ -252,7 +251,7 @@ fn frames(traces: &Path) -> BTreeMap<u16, Vec<Frame>> {
     frames
 }
 
-/// A pcap file of these frames; the number of a frame is its time in seconds.
+/// Writes a pcap file of these frames. The time of a frame is its number in seconds.
 fn write_pcap<'a>(path: &Path, link: u16, frames: impl Iterator<Item = (&'a [u8], u32)>) {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 262_144, u32::from(link)] {
@@ -268,8 +267,8 @@ fn write_pcap<'a>(path: &Path, link: u16, frames: impl Iterator<Item = (&'a [u8]
     fs::write(path, file).unwrap();
 }
 
-/// What tcpdump keeps with its optimiser and without: it leaves out bytes that were not captured if
-/// nothing depends on them, and is right either way.
+/// The frames that tcpdump keeps with its optimiser and without. With it, tcpdump does not read
+/// bytes that do not matter and may not have been captured. Both results are right.
 struct Kept {
     optimised: Vec<usize>,
     plainly: Vec<usize>,
@@ -292,7 +291,7 @@ fn kept_by_tcpdump(path: &Path, expression: &str) -> Result<Kept, String> {
     Ok(Kept { optimised, plainly })
 }
 
-/// The numbers of the frames that tcpdump keeps, or what it says against the expression.
+/// Returns the numbers of the frames that tcpdump keeps, or its error message.
 fn run_tcpdump(path: &Path, options: &[&str], expression: &str) -> Result<Vec<usize>, String> {
     let output = Command::new("tcpdump")
         .args(options)
@@ -314,7 +313,7 @@ fn run_tcpdump(path: &Path, options: &[&str], expression: &str) -> Result<Vec<us
     Ok(kept)
 }
 
-/// Expressions that people write.
+/// Handwritten expressions.
 const WRITTEN: &str = include_str!("capture_filters.txt");
 
 fn written() -> Vec<Expression> {
@@ -329,7 +328,7 @@ fn written() -> Vec<Expression> {
         .collect()
 }
 
-/// Values that the frames have, so that expressions match some of them.
+/// Values that occur in the frames, so that expressions match some of them.
 #[derive(Default)]
 struct Values {
     v4: Vec<[u8; 4]>,
@@ -452,7 +451,7 @@ impl Values {
     }
 
     fn relation(numbers: &mut Numbers) -> String {
-        // One header a side: libpcap asks only the first operand of an operator for its protocol.
+        // One header per side: libpcap checks the protocol of an operator's first operand only.
         let headers = ["ip", "ip", "ip6", "tcp", "tcp", "udp", "icmp", "icmp6", "arp", "ether"];
         let header = numbers.one_of(&headers);
         let mut text = Self::number(numbers, 2, header);
@@ -520,7 +519,7 @@ pub(crate) fn keep_what_tcpdump_keeps(traces: &Path) -> Completion {
     Completion::Completed
 }
 
-/// What came of all comparisons.
+/// The result of all comparisons.
 #[derive(Default)]
 struct Outcome {
     compared: u64,
@@ -543,8 +542,8 @@ fn compare(
     let stripped: Vec<(Vec<u8>, u32)> =
         frames.iter().map(|frame| (without(frame), frame.wire)).collect();
     write_pcap(&plain, link, stripped.iter().map(|(bytes, wire)| (&**bytes, *wire)));
-    // Most of the traffic is Ethernet; on other links every fifth expression is tried, not the same
-    // on all.
+    // Most of the traffic is Ethernet. On other links every fifth expression is tried, and not the
+    // same ones on each.
     let every = if link == 1 { 1 } else { 5 };
     for expression in expressions.iter().skip(usize::from(link) % every).step_by(every) {
         let path = if expression.of_tags { &captured } else { &plain };
@@ -553,9 +552,9 @@ fn compare(
         let (theirs, ours) = match (theirs, ours) {
             (Ok(theirs), Ok(ours)) => (theirs, ours),
             (Err(_), Err(_)) => continue,
-            // libpcap takes the offset in ip[0] for the divisor.
+            // libpcap mistakes the offset in ip[0] for the divisor.
             (Err(error), Ok(_)) if error.contains("division by zero") => continue,
-            // libpcap knows what some link types cannot have.
+            // libpcap refuses expressions that cannot match on some link types.
             (Err(_), Ok(_)) if link != 1 => continue,
             (Err(error), Ok(_)) => {
                 writeln!(outcome.wrong, "tcpdump refuses {}: {error}", expression.text).unwrap();

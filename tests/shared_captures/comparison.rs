@@ -1,4 +1,4 @@
-//! The truth that structures are compared with.
+//! Comparisons of structures on real captures.
 
 use crate::library::comparison::{PAIR, plan, report, run};
 use crate::manifest::Manifest;
@@ -25,7 +25,7 @@ pub(crate) fn the_truth_is_the_manifests(folder: &Path) {
     }
 }
 
-/// A pair alone, at these sizes.
+/// Returns a plan for a single pair at these sizes.
 fn of(pair: [Contender; 2], folder: &Path, name: &str, sizes: &[u64]) -> ComparePlan {
     ComparePlan {
         contenders: pair.to_vec(),
@@ -41,7 +41,7 @@ fn of_pair(folder: &Path, name: &str, sizes: &[u64]) -> ComparePlan {
     of(PAIR, folder, name, sizes)
 }
 
-/// With memory in abundance mdbf loses what follows from the trace alone, and nothing else.
+/// With plenty of memory the losses of mdbf depend on the trace alone.
 pub(crate) fn floors_are_reached(folder: &Path) {
     for (name, floor) in [
         ("backbone/isp-10kp-anon.pcap.gz", 0.0751),
@@ -59,7 +59,7 @@ pub(crate) fn floors_are_reached(folder: &Path) {
     }
 }
 
-/// Where the number of hash functions decides, nobody is far ahead.
+/// Where the number of hash functions decides the verdict, the difference is small.
 pub(crate) fn the_number_of_hash_functions_decides_little(folder: &Path) {
     let plan = of_pair(folder, "dns/nsd-live-ns.pcap.xz", &[192]);
     let comparison = run(&plan);
@@ -74,10 +74,10 @@ pub(crate) fn the_number_of_hash_functions_decides_little(folder: &Path) {
     assert!(page.blocks.iter().any(|(_, block)| is_remark(block)), "{:?}", page.blocks);
 }
 
-/// The verdicts of all memories, as they are written down: of 12 captures by 10 memories for two
-/// pairs, 240 cells. The rules were made on 200 cells of one pair, from 20 captures, 9 of which do
-/// not come with the tests. The captures here are those of real networks with at least 100 distinct
-/// host pairs, and 600 if each second counts its own.
+/// Compares the verdicts with the golden file: 12 captures by 10 memories for two pairs, 240 cells.
+/// The rules were made on 200 cells of one pair, from 20 captures, 9 of which do not come with the
+/// tests. The captures here are those of real networks with at least 100 distinct host pairs, and
+/// 600 in the sum over seconds.
 pub(crate) fn verdicts_are_those_of_the_golden_file(folder: &Path) {
     let mut found = String::new();
     let sizes = [48, 96, 192, 384, 768, 1536, 3072, 6144, 12_288, 24_576];

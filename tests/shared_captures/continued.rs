@@ -1,15 +1,15 @@
-//! Counts that go on from the filter of another capture, against the exact count of both.
+//! Compares counts that continue the filter of another capture with the exact count of both.
 
 use crate::cli::flowsieve;
 use crate::manifest::Manifest;
 use serde_json::Value;
 use std::path::Path;
 
-/// Host pairs that a capture has at least: the filters of the test are too small for its flows.
+/// Fewest host pairs of a capture: the filters of the test are then too small for its flows.
 const LEAST_PAIRS: u64 = 150;
 
-/// Whether a filter sees every element or a sample of them, the bounds hold, and both captures once
-/// more change nothing.
+/// The bounds hold for filters that see every element, and for those that sample them. Counting
+/// both captures once more changes nothing.
 pub(crate) fn counts_hold_and_take_no_repeat(folder: &Path) {
     let manifest = Manifest::read(folder);
     let large = manifest.files().filter(|file| manifest.number(file, "pairs_outer") >= LEAST_PAIRS);
@@ -47,7 +47,7 @@ pub(crate) fn counts_hold_and_take_no_repeat(folder: &Path) {
     assert!(stages[..4].iter().all(|&counts| counts > 0), "{stages:?}");
 }
 
-/// The totals of a count of flows; `None` if a capture cannot be read to its end.
+/// Returns the totals of a count of flows, or `None` if a capture cannot be read to its end.
 fn count(options: &[&str]) -> Option<Value> {
     let start = ["count", "-q", "--slice", "all", "--element", "flow", "--format", "json"];
     let run = flowsieve(&[&start[..], options].concat());

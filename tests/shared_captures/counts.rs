@@ -1,4 +1,4 @@
-//! Exact counts against those of an independent tool; the head of `MANIFEST.tsv` defines the
+//! Compares exact counts with those of an independent tool. The head of `MANIFEST.tsv` defines the
 //! figures.
 
 use crate::library::common;
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-/// One file's figures, ours or the manifest's.
+/// The figures of one file, measured or from the manifest.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Figures {
     packets: u64,
@@ -39,7 +39,7 @@ impl Figures {
     }
 }
 
-/// A file; its figures in the manifest and here; why ours are right.
+/// A file, its figures in the manifest and here, and the reason why those here are right.
 type Difference = (&'static str, &'static [(&'static str, u64, u64)], &'static str);
 
 const DIFFERENCES: &[Difference] = &[
@@ -135,15 +135,15 @@ const DIFFERENCES: &[Difference] = &[
     ),
 ];
 
-/// Files in formats that are refused, with a sentence that says what they are: snoop, and DAG
-/// records of the time before ERF, which have neither magic number nor type.
+/// Files in formats that are refused with a message that names the format: snoop, and DAG records
+/// from before ERF, which have neither magic number nor type.
 const REFUSED: [&str; 3] = [
     "formats/libtrace-legacy-atm.gz",
     "formats/libtrace-legacy-eth.gz",
     "formats/tcptrace-all.snoop.gz",
 ];
 
-/// Files in which DNS is spoken on other ports, and these ports.
+/// Files with DNS on other ports, and these ports.
 const DNS_PORTS: &[(&str, &[u16])] = &[
     (
         "campus/ndpi-dnscrypt-v1-and-resolver-pings.pcap",
@@ -174,7 +174,7 @@ impl FlowSink for FlowFigures {
     }
 }
 
-/// What the list of flows says of the same.
+/// Returns the same figures from the list of flows.
 fn measure_flows(path: &Path, name: &str) -> (FlowFigures, FlowSummary) {
     let is_tsh = path.extension().is_some_and(|ending| ending == "tsh");
     let dns_ports = DNS_PORTS.iter().find(|(file, _)| *file == name);
@@ -195,7 +195,7 @@ fn measure_flows(path: &Path, name: &str) -> (FlowFigures, FlowSummary) {
     (figures, summary)
 }
 
-/// Our figures, and why the file was not read to its end.
+/// Returns the measured figures, and the reason if the file was not read to its end.
 fn measure(path: &Path, name: &str) -> (Figures, Option<String>) {
     let one = |kind, change: &dyn Fn(&mut CountPlan)| {
         let mut plan = common::plan(&[path.to_owned()], kind);

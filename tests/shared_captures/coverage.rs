@@ -6,7 +6,7 @@ use std::path::Path;
 
 pub(crate) fn bounds_hold_on_all_captures(folder: &Path) {
     let captures = captures(folder).unwrap();
-    // Small filters, which miss elements: nearly all slices have few.
+    // The filters are small, so that they miss elements: nearly all slices have few.
     let memories = [(64, 1), (512, 8)].map(|(bytes, shards)| Memory { bytes, shards });
     let mut pooled = Coverage::default();
     for memory in memories {
@@ -14,15 +14,15 @@ pub(crate) fn bounds_hold_on_all_captures(folder: &Path) {
             measure(&captures, width_ms, memory, 0, &mut pooled).unwrap();
         }
     }
-    // Slices of a capture repeat, so shares differ much between seeds: 99.1 % of the first three, 98.9 % of all.
+    // Slices of a capture repeat, so shares differ much between seeds: 99.1 % of the first three,
+    // 98.9 % of all.
     for seed in 1..40 {
         measure(&captures, 1_000, memories[0], seed, &mut pooled).unwrap();
     }
-    // Nearly every count is exact, and said to be.
+    // Nearly every count is exact, and its bounds say so.
     assert!(pooled.all.slices > 100_000, "{pooled:?}");
     assert!(pooled.all.percent() > 99.0, "{pooled:?}");
-    // Of the others the bounds hold in as many as they promise, and where an element was missed,
-    // too.
+    // The bounds of the others hold as often as promised, also for slices with missed elements.
     for share in [pooled.open, pooled.missed] {
         assert!(share.slices > 500, "{pooled:?}");
         assert!((95.0..=99.0).contains(&share.percent()), "{pooled:?}");

@@ -1,4 +1,4 @@
-//! The decoder's short path for common frames against its general one.
+//! Compares the decoder's fast path for common frames with its general path.
 
 use crate::library::decode_paths::compare_all_below;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Deduplication against editcap, and what it cuts against tshark.
+//! Compares deduplication with editcap, and cut packets with tshark.
 
 use crate::library::dedup::{Frame, frames, plan, run};
 use flowsieve::dedup::{DedupPlan, Sameness, SnapLength, WindowWidth};
@@ -45,8 +45,8 @@ pub(crate) fn by_frame_keeps_what_editcap_keeps(traces: &Path) -> Completion {
     Completion::Completed
 }
 
-/// tshark reads the same headers in packets that were cut behind them. What stands inside tunnels
-/// and ICMP errors is cut with the payload, so packets with several IP headers are left out.
+/// tshark reads the same headers in packets that were cut after them. Headers in tunnels and ICMP
+/// errors are cut with the payload, so packets with several IP headers are left out.
 pub(crate) fn headers_that_are_left_read_the_same_in_tshark(traces: &Path) -> Completion {
     const FIELDS: &str = "frame.time_epoch frame.len eth.src eth.dst vlan.id arp.src.proto_ipv4 arp.dst.hw_mac ip.src \
         ip.dst ip.id ip.ttl ip.checksum ipv6.src ipv6.dst ipv6.hlim tcp.srcport tcp.dstport tcp.seq_raw tcp.flags \

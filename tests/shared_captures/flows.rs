@@ -1,4 +1,4 @@
-//! Sums over flows against tshark.
+//! Compares sums over flows with tshark.
 
 use crate::library::flows::{flows, plan};
 use libtest_mimic::Completion;

@@ -1,4 +1,4 @@
-//! The harness itself: no test passes without the captures that it needs.
+//! Tests the harness itself: no test passes without the captures that it needs.
 
 use crate::{FOLDER, TESTS, TESTS_WITH_PEERS};
 use std::env;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 const ALL: usize = TESTS.len() + TESTS_WITH_PEERS.len();
 
-/// Exit code and output of this program without this trial.
+/// Returns exit code and output of this program without this test.
 fn run(change: impl FnOnce(&mut Command) -> &mut Command) -> (Option<i32>, String) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--skip", "harness"]);

@@ -1,4 +1,4 @@
-//! Answers of an index against a scan of all packets.
+//! Compares the answers of an index with a scan of all packets.
 
 use crate::library::index::{answers::compare_with_scan, settings};
 use flowsieve::filters::FilterKind;
@@ -15,7 +15,7 @@ pub(crate) fn answers_are_those_of_a_scan(folder: &Path) {
             if path.is_dir() {
                 folders.push(path);
             } else if length < 100_000 {
-                // The large ones would make the naive side take minutes.
+                // The naive scan would take minutes for large ones.
                 captures.push(path);
             }
         }

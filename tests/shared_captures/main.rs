@@ -1,7 +1,7 @@
-//! What needs the shared captures: `FLOWSIEVE_TRACES` names their folder. Without this variable the
-//! tests are reported as ignored; with it, everything that is missing makes them fail.
+//! Tests that need the shared captures, whose folder `FLOWSIEVE_TRACES` names. Without this
+//! variable the tests are reported as ignored; with it, a missing file makes them fail.
 //!
-//! Whether a test is ignored is known when it runs, which rustc's own harness has no word for.
+//! A test is ignored at run time, which rustc's own harness does not support.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 #![allow(clippy::disallowed_methods, reason = "tests name their own paths")]
@@ -23,7 +23,7 @@ mod top;
 mod wanted;
 mod windows;
 
-// Their own tests are left out here; what they are made with is used.
+// The tests in these modules do not run here; only their helpers are used.
 #[allow(dead_code, unused_imports, reason = "used by the tests")]
 #[path = "../cli/main.rs"]
 mod cli;

@@ -1,4 +1,4 @@
-//! `MANIFEST.tsv`: what an independent tool says of each shared capture.
+//! `MANIFEST.tsv`: the figures of an independent tool for each shared capture.
 
 use std::collections::BTreeMap;
 use std::fs;

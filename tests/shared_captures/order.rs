@@ -3,7 +3,7 @@
 use crate::cli::wanted::{array, counted};
 use std::path::Path;
 
-/// One packet is 44 seconds back. All counts are those of an independent tool,
+/// One packet is 44 seconds late. The expected counts come from an independent tool,
 /// `tshark -T fields -e frame.time_epoch` with a set for each second.
 pub(crate) fn a_real_capture_out_of_order_has_all_packets_in_slices(folder: &Path) {
     let capture = folder.join("campus/ppa-ftp-crack.pcap");

@@ -1,13 +1,13 @@
-//! The number of packets of each capture, their times and link types against the manifest, whose
-//! figures come from Wireshark.
+//! Compares the number of packets of each capture, their times and link types with the manifest,
+//! whose figures come from Wireshark.
 
 use crate::manifest::Manifest;
 use flowsieve::trace::{Capture, InputFormat, TraceBatch, TraceErrorKind};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Files whose number of packets differs from the manifest's on purpose, with the number read here
-/// and the reason. `None` is a file that is refused.
+/// Files whose number of packets differs from the manifest on purpose, with the number read here
+/// (`None` if the file is refused) and the reason.
 const DIFFERENCES: &[(&str, Option<u64>, &str)] = &[
     ("encap/tcpdump-edsa.pcap", Some(10), LINK),
     ("malformed/tcpdump-juniper_es_oobr.pcap", Some(1), LINK),
@@ -27,9 +27,9 @@ const DIFFERENCES: &[(&str, Option<u64>, &str)] = &[
     ),
 ];
 
-/// Files with fractions of a second of more than a second. The manifest's figures come from printed
-/// times, in which such fractions overflow or run into the seconds; here they are added to the
-/// seconds.
+/// Files with fractions of a second that are more than a second. The figures of the manifest come
+/// from printed times, in which such fractions overflow or run into the seconds; here they are
+/// added to the seconds.
 const ODD_FRACTIONS: &[&str] = &[
     "encap/suricata-transform-base64-7296__input.pcap",
     "malformed/pcapplusplus-clusterfuzz-testcase-minimized-FuzzTarget-5696447256461312",
@@ -43,7 +43,7 @@ const DAG: &str = "legacy DAG records have no magic number and no type; refused 
 const RESERVED: &str = "reserved bits of the link type are set: refused, as by Wireshark, which the manifest \
                         has as 0 packets";
 
-/// What reading a file to its end brought.
+/// The result of reading a file to its end.
 #[derive(Default)]
 struct Reading {
     /// `None` if the file was refused.
@@ -103,7 +103,7 @@ fn read(path: &Path, format: InputFormat) -> Reading {
     reading
 }
 
-/// The link type in a description such as `gzip of pcap LE usec / EN10MB(1)`, if there is one.
+/// Returns the link type in a description such as `gzip of pcap LE usec / EN10MB(1)`.
 fn described_link(description: &str) -> Option<u16> {
     let (_, links) = description.split_once(" / ")?;
     if links.contains('+') {
@@ -111,9 +111,9 @@ fn described_link(description: &str) -> Option<u16> {
     }
     let number = links.rsplit_once('(')?.1.split_once(')')?.0;
     match number.parse().ok()? {
-        // Unwrapped, to whatever is inside.
+        // The reader unwraps this to the link type inside.
         197 => None,
-        // Raw IP as single systems number it.
+        // Numbers of raw IP on some systems.
         12 | 14 => Some(101),
         link => Some(link),
     }
@@ -145,7 +145,7 @@ pub(crate) fn every_capture_is_read_as_the_manifest_says(folder: &Path) {
         let seconds = cell("duration_s").parse::<f64>().unwrap_or(0.0);
         let read = reading.duration_seconds();
         let decimals = cell("duration_s").split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        // Two files have their times given to the millisecond only; trailing zeros are left out.
+        // The manifest has the times of two files in milliseconds only, and no trailing zeros.
         let precise = if cell("figures_by") == "python" || decimals < 4 { 1e-3 } else { 2e-6 };
         let comparable = !differences.contains_key(file) && !ODD_FRACTIONS.contains(&file);
         if comparable && (read - seconds).abs() > precise {

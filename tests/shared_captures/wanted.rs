@@ -4,7 +4,8 @@ use crate::cli::wanted::{array, check_estimate, counted};
 use crate::manifest::Manifest;
 use std::path::Path;
 
-/// Sources of real captures by another element's exact set, host pairs by an independent tool.
+/// Compares sources of real captures with the exact set of another element, and host pairs with an
+/// independent tool.
 pub(crate) fn combinations_are_counted(folder: &Path) {
     let manifest = Manifest::read(folder);
     for name in ["backbone/auckland2-20000125-oc3atm.erf", "backbone/isp-10kp-anon.pcap.gz"] {

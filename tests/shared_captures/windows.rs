@@ -1,4 +1,4 @@
-//! Windows that slide over real captures.
+//! Sliding windows over real captures.
 
 use flowsieve::Count;
 use flowsieve::filters::Structure;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Windows of real captures, at several places of each: what one slice over that range of time has.
+/// Windows at several places of real captures equal one slice over the same range of time.
 pub(crate) fn are_what_a_range_of_time_has(folder: &Path) {
     let files = sorted(folder).into_iter().filter(|path| {
         fs::metadata(path).is_ok_and(|file| (100_000..4_000_000).contains(&file.len()))

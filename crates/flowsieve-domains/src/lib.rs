@@ -1,6 +1,6 @@
-//! The registered domain of a name, by the [Public Suffix List](https://publicsuffix.org).
+//! Finds the registered domain of a name, by the [Public Suffix List](https://publicsuffix.org).
 //!
-//! The list is text that is compiled in. It is indexed when it is first used, which takes about a
+//! The text of the list is compiled in. It is indexed at its first use, which takes about a
 //! millisecond.
 
 use hashbrown::HashMap;
@@ -8,10 +8,10 @@ use std::sync::LazyLock;
 
 const LIST: &str = include_str!("suffixes.txt");
 
-/// Labels of the longest rule.
+/// Number of labels of the longest rule.
 const LABELS: usize = 7;
 
-/// The rule of the list for a name.
+/// The rules of the list about a name.
 #[derive(Clone, Copy, Default)]
 struct Rules {
     /// The name is a public suffix.

@@ -1,20 +1,20 @@
-//! Bias, error and coverage of counts at any load, for `docs/accuracy.md`;
+//! Measures bias, error and coverage of counts at any load, for `docs/accuracy.md`;
 //! `scripts/measure-counting` runs it.
 //!
-//! Arguments: bytes of memory, shards, bits an element (k), runs, and numbers of elements. One line
-//! each: the mean error and its standard error, the root of the mean squared error, that of the
-//! mean stated variance, half the mean distance between the bounds, the mean squared error over the
-//! stated variance, how often the bounds hold, and bits times relative variance.
+//! Arguments: bytes of memory, shards, bits an element (k), runs, and numbers of elements. Prints
+//! for each number: the mean error and its standard error, the root of the mean squared error, the
+//! root of the mean stated variance, half the mean distance between the bounds, the mean squared
+//! error over the stated variance, how often the bounds hold, and bits times relative variance.
 
 use flowsieve_filters::hashing::Digest;
 use flowsieve_filters::{DigestColumns, Estimate, LineShape, MembershipFilter, SubsetFilter};
 
-/// Random digests: those of distinct elements.
+/// A generator of pseudorandom numbers (SplitMix64), used as digests of distinct elements.
 struct Random(u64);
 
 impl Random {
-    /// Numbers of a run: others for each memory, number of shards and number of elements, so that
-    /// rows of the table are independent of each other.
+    /// Returns the generator of a run. It depends on all parameters, so that the rows of the table
+    /// are independent of each other.
     fn of_run(numbers: [u64; 5]) -> Self {
         let join = |state: u64, number: u64| Self(state ^ number).next();
         Self(numbers.into_iter().fold(0, join))
@@ -28,17 +28,17 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number in (0, 1].
+    /// Returns a uniform number in (0, 1].
     fn share(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A standard normal number, by the method of Box and Muller.
+    /// Returns a standard normal number, by the method of Box and Muller.
     fn normal(&mut self) -> f64 {
         (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
     }
 
-    /// How many of this many elements go to one shard of `shards` that are left.
+    /// Returns how many of the elements go to one of the `shards` that are left.
     fn of_shard(&mut self, elements: u64, shards: u64) -> u64 {
         if shards == 1 {
             return elements;
@@ -47,13 +47,14 @@ impl Random {
         if elements < 1000 {
             return (0..elements).map(|_| u64::from(self.share() <= p)).sum();
         }
-        // Nearly normal from so many on.
+        // The normal approximation of the binomial distribution.
         let number = (n * p + (n * p * (1.0 - p)).sqrt() * self.normal()).round();
         number.clamp(0.0, n) as u64
     }
 
-    /// The next element that a filter of this stage looks at, and how many elements it takes to
-    /// come to it: those that begin with fewer zeros are not looked at, nor are some of the others.
+    /// Returns the number of elements up to the next one that a filter of this stage may sample,
+    /// and the digest of that one. The filter skips all digests with fewer than `stage` leading
+    /// zeros.
     fn sampled(&mut self, stage: u32) -> (u64, Digest) {
         let skipped = match stage {
             0 => 0.0,
@@ -63,11 +64,12 @@ impl Random {
     }
 }
 
-/// Inserts this many elements, of which those that the filter does not look at are only counted.
+/// Inserts this many elements; those that the filter does not sample are only counted.
 fn insert(filter: &mut SubsetFilter, elements: u64, random: &mut Random) {
     let (mut left, mut batch, mut sightings) = (elements, Vec::new(), Vec::new());
     while left > 0 {
-        // What these are does not depend on a stage that they may end.
+        // The stage may end within a batch. Its later elements have the zeros of this stage, and
+        // those that the next stage does not sample are skipped by the filter.
         let stage = filter.stage();
         while batch.len() < 1024 {
             let (steps, digest) = random.sampled(stage);

@@ -1,13 +1,13 @@
-//! Memory, rates and times of filters that are made for a false-positive rate, for
+//! Measures memory, rates and times of filters that are made for a false-positive rate, for
 //! `docs/accuracy.md`.
 //!
-//! Arguments: elements, millions of queries, and structures. For each rate and structure a line:
+//! Arguments: elements, millions of queries, and structures. Prints for each rate and structure the
 //! memory, its ratio to that of `bloom`, the parameters, the predicted and the measured rate with
-//! its standard error, and nanoseconds for an insertion, a query for what is not there, and one for
-//! what is: the median over batches, which other work that interrupts some of them does not change.
-//! The insertion into a `quotient` is the mean, since a few batches do the work of all, and that
-//! into a `ribbon` or a `binary-fuse` (of the crate xorf) is its making. The first two are asked as
-//! they are saved, and their memory is that of their bytes.
+//! its standard error, and the nanoseconds of an insertion, a miss and a hit. Times are medians
+//! over batches, since other work may interrupt some of them. The insertion into a `quotient` is
+//! the mean, since a few batches do the work of all; that into a `ribbon` or a `binary-fuse` (of
+//! the crate xorf) is the time to build it. `quotient` and `ribbon` are queried in their saved
+//! form, and their memory is the size of it.
 
 use flowsieve_filters::hashing::Digest;
 use flowsieve_filters::{
@@ -17,10 +17,10 @@ use flowsieve_filters::{
 use std::time::Instant;
 use xorf::{BinaryFuse8, BinaryFuse16, BinaryFuse32, Filter};
 
-/// As the pipeline hands elements over.
+/// Batch size of the pipeline.
 const BATCH: usize = 4096;
 
-/// The digests from number `first` on: those of distinct elements, in batches.
+/// Returns the digests of `count` distinct elements from number `first` on, in batches.
 fn batches(first: u64, count: u64) -> impl Iterator<Item = Vec<Digest>> {
     let digest = |number: u64| {
         let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -73,7 +73,7 @@ fn main() {
     }
 }
 
-/// What is measured of a filter; times in nanoseconds an element.
+/// The measurements of a filter; times in nanoseconds per element.
 struct Row {
     memory: f64,
     parameters: String,
@@ -93,7 +93,7 @@ fn median(mut times: Vec<f64>) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// What `work` takes for an element of each batch.
+/// Returns the nanoseconds per element that `work` takes for each batch.
 fn times(first: u64, count: u64, mut work: impl FnMut(&[Digest])) -> Vec<f64> {
     let time = |batch: Vec<Digest>| {
         let start = Instant::now();
@@ -103,7 +103,7 @@ fn times(first: u64, count: u64, mut work: impl FnMut(&[Digest])) -> Vec<f64> {
     batches(first, count).map(time).collect()
 }
 
-/// Asks for absent and for present elements. `contains` says how many of a batch it finds. Returns
+/// Queries absent and present elements. `contains` returns how many of a batch it finds. Returns
 /// the false positives, and the times of a miss and of a hit.
 fn ask(
     elements: u64,
@@ -151,7 +151,8 @@ fn of_spec(spec: &FilterSpec, elements: u64, millions: u64) -> Row {
     }
 }
 
-/// A quotient filter with the shortest fingerprints that reach the rate, asked as it is saved.
+/// Measures a quotient filter with the shortest fingerprints that reach the rate, queried in its
+/// saved form.
 fn quotient(elements: u64, millions: u64, exponent: i32) -> Row {
     let bits = (elements as f64 * 10_f64.powi(exponent)).log2().ceil() as u32;
     let mut filter = QuotientFilter::new(bits).expect("there are such fingerprints");
@@ -181,7 +182,8 @@ fn quotient(elements: u64, millions: u64, exponent: i32) -> Row {
     }
 }
 
-/// A ribbon filter with the shortest fingerprints that reach the rate, asked as it is saved.
+/// Measures a ribbon filter with the shortest fingerprints that reach the rate, queried in its
+/// saved form.
 fn ribbon(elements: u64, millions: u64, exponent: i32) -> Row {
     let bits = 10_f64.powi(exponent).log2().ceil() as u32;
     let all: Vec<Digest> = batches(0, elements).flatten().collect();
@@ -205,7 +207,7 @@ fn ribbon(elements: u64, millions: u64, exponent: i32) -> Row {
     }
 }
 
-/// Builds a binary fuse filter with the shortest fingerprints that reach the rate.
+/// Measures a binary fuse filter with the shortest fingerprints that reach the rate.
 fn fuse(elements: u64, millions: u64, exponent: i32) -> Row {
     let all: Vec<u64> = batches(0, elements).flatten().map(Digest::value).collect();
     let made = |filter: Result<Box<dyn Filter<u64>>, &'static str>, start: Instant, bits: u32| {

@@ -1,22 +1,21 @@
-//! How to share memory between the combinations of attributes that queries ask for, as pure
-//! functions.
+//! Division of memory among the combinations of attributes that queries ask for, as pure functions.
 //!
 //! Each combination S has `n_S` distinct values and a weight `w_S`, the share of the queries that
-//! ask for it. Minimised is the weighted false-positive rate `F = Σ w_S f_S` with M bits in all.
+//! ask for it. The weighted false-positive rate `F = Σ w_S f_S` is minimised with M bits in all.
 //!
 //! All combinations write into one array. A filter of m bits for n elements has f = e^(-c m/n), c =
-//! ln² 2, at its best k, so by Lagrange's rule the best rates are in proportion to `n_S / w_S`:
-//! combination S sets
+//! ln² 2, at its best k, so by Lagrange multipliers the best rates are in proportion to
+//! `n_S / w_S`: combination S sets
 //!
 //! ```text
 //!     k_S = round(log2(w_S / n_S) + const) positions,     Σ n_S k_S ≤ M ln 2
 //! ```
 //!
 //! so that half of the bits are set at the end and `f_S = 2^(-k_S)` is in the right proportion. The
-//! constant is the largest that keeps the sum. Rounding k costs 1 to 6 percent of F.
+//! constant is the largest that satisfies the inequality. Rounding k costs 1 to 6 percent of F.
 //!
-//! Reference: Bloom 1970 for f; the allocation is this project's. Weights of attributes, without
-//! this optimum, are in Wang, Yun, Wang, Wang, Journal on Communications 37(3), 2016, section 4.4.
+//! Reference: Bloom 1970 for f; the allocation is this project's. Wang, Yun, Wang, Wang, Journal on
+//! Communications 37(3), 2016, section 4.4, weigh attributes, without this optimum.
 
 use std::f64::consts::LN_2;
 
@@ -29,10 +28,10 @@ pub struct Demand {
     pub weight: f64,
 }
 
-/// Positions `k_S` of each combination in one array of `bits`, from 1 to `most`.
+/// Returns the positions `k_S` of each combination in one array of `bits`, from 1 to `most`.
 ///
-/// At least 1 even if that fills more than half of the array: every combination that is asked for
-/// is stored.
+/// Every wanted combination is stored: each gets at least 1, even if more than half of the bits are
+/// set then.
 pub fn shared_probes(demands: &[Demand], bits: f64, most: u32) -> Vec<u32> {
     let room = bits * LN_2;
     let at = |constant: f64| -> Vec<u32> {
@@ -40,7 +39,7 @@ pub fn shared_probes(demands: &[Demand], bits: f64, most: u32) -> Vec<u32> {
             .iter()
             .map(|demand| {
                 let probes = ((demand.weight / demand.elements).log2() + constant + 0.5).floor();
-                // A weight of 0 makes minus infinity, which becomes 1.
+                // A weight of 0 gives minus infinity, which the cast and the clamp turn into 1.
                 (probes as u32).clamp(1, most)
             })
             .collect()
@@ -48,7 +47,7 @@ pub fn shared_probes(demands: &[Demand], bits: f64, most: u32) -> Vec<u32> {
     let written = |probes: &[u32]| -> f64 {
         demands.iter().zip(probes).map(|(demand, &k)| demand.elements * f64::from(k)).sum()
     };
-    // The sum grows with the constant: halve the interval that holds the last one that fits.
+    // The sum grows with the constant, so bisect for the largest constant that fits.
     let mut low = -100.0;
     let mut high = 200.0;
     for _ in 0..100 {
@@ -62,7 +61,7 @@ pub fn shared_probes(demands: &[Demand], bits: f64, most: u32) -> Vec<u32> {
     at(low)
 }
 
-/// `F = Σ w_S f_S`.
+/// Returns `F = Σ w_S f_S`.
 pub fn weighted_fpr(demands: &[Demand], rates: impl IntoIterator<Item = f64>) -> f64 {
     demands.iter().zip(rates).map(|(demand, fpr)| demand.weight * fpr).sum()
 }
@@ -82,7 +81,7 @@ mod tests {
             .collect()
     }
 
-    /// `(1 - e^(-Σ n k / M))^(k_S)` for each combination.
+    /// Returns `(1 - e^(-Σ n k / M))^(k_S)` for each combination.
     fn shared_fpr(demands: &[Demand], probes: &[u32], bits: f64) -> Vec<f64> {
         let written: f64 =
             demands.iter().zip(probes).map(|(demand, &k)| demand.elements * f64::from(k)).sum();
@@ -118,7 +117,7 @@ mod tests {
         };
         assert!((shared(&demanded) / 0.009_06 - 1.0).abs() < 0.03);
         assert!((shared(&three(dns)) / 0.003_63 - 1.0).abs() < 0.03);
-        // Lines of words allow 8 positions; what the small combinations lose others may take.
+        // With at most 8 positions, others may take what the small combinations lose.
         let capped = shared_probes(&demanded, bits, 8);
         assert!(capped.iter().all(|&k| (1..=8).contains(&k)));
         assert_eq!(shared_probes(&demands([1e9, 1e9], [1.0, 0.0]), 1.0, 8), [1, 1]);

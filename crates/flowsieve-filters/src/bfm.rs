@@ -16,8 +16,8 @@
 //! # Formulas
 //!
 //! A query of q attributes is a false positive with f(m^q) = (1 - e^(-kn/m^q))^k ([formula
-//! 1](super::matrix_sizing::uncut_fpr)): the fewer attributes, the worse. Memory of three
-//! attributes where each alone keeps the rate ε with n = 1000 elements (m = n log2(e) log2(1/ε)):
+//! 1](super::matrix_sizing::uncut_fpr)): the fewer attributes, the worse. Memory for three
+//! attributes if each alone has the rate ε with n = 1000 elements (m = n log2(e) log2(1/ε)):
 //!
 //! | ε | m | memory |
 //! |---|---|---|
@@ -25,20 +25,20 @@
 //! | 0.01 | 9 585 | 105 GB |
 //! | 0.001 | 14 377 | 354 GB |
 //!
-//! # Distinct elements, and what it cannot do
+//! # Distinct elements and limits
 //!
-//! As every matrix: no unbiased count of combinations of two or more attributes, and skewed values
-//! saturate their rows ([`super::matrix`]).
+//! As every matrix it has no unbiased count of combinations of two or more attributes, and skewed
+//! values saturate their rows ([`super::matrix`]).
 //!
 //! # Example
 //!
 //! ```
 //! use flowsieve_filters::hashing::Digester;
-//! use flowsieve_filters::{ElementDigests, MatrixFilter, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
+//! use flowsieve_filters::{ElementDigests, MatrixFilter, MatrixSpec, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
 //!
 //! let hasher = Digester::new(0);
 //! let flow = |parts: [&str; 3]| parts.map(|part| hasher.digest(part.as_bytes()));
-//! let mut filter = MatrixFilter::bfm(3, 40, 3)?;
+//! let mut filter = MatrixFilter::new(&MatrixSpec::bfm(3, 40, 3))?;
 //! filter.insert(ElementDigests::of_attributes(&flow(["a", "b", "53"])));
 //! let [a, b, port] = flow(["a", "b", "53"]);
 //! // Every combination of attributes has its own cells.
@@ -52,8 +52,8 @@
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 3, which takes the
 //! matrix from earlier work.
 
-use super::matrix::{MatrixFilter, MatrixSpec, matrix_of};
-use super::spec::{Descriptor, FilterKind, Reach, SpecError};
+use super::matrix::{MatrixSpec, matrix_of};
+use super::spec::{Descriptor, FilterKind, Reach};
 
 pub(crate) const BFM: Descriptor = Descriptor {
     name: "bfm",
@@ -65,20 +65,10 @@ pub(crate) const BFM: Descriptor = Descriptor {
 };
 
 impl MatrixSpec {
-    /// A matrix without cuts: `size` (m) positions for each attribute, `probes` (k) functions.
+    /// Returns a matrix without cuts: `size` (m) positions for each attribute, `probes` (k)
+    /// functions.
     pub fn bfm(attributes: usize, size: u64, probes: u32) -> Self {
         Self::cbfm(attributes, size, &[], probes)
-    }
-}
-
-impl MatrixFilter {
-    /// An empty BFM.
-    ///
-    /// # Errors
-    ///
-    /// See [`FilterSpec::check`](crate::FilterSpec::check).
-    pub fn bfm(attributes: usize, size: u64, probes: u32) -> Result<Self, SpecError> {
-        Self::new(&MatrixSpec::bfm(attributes, size, probes))
     }
 }
 
@@ -86,7 +76,7 @@ impl MatrixFilter {
 mod tests {
     use super::*;
     use crate::hashing::Digester;
-    use crate::{ElementDigests, MembershipFilter, Sighting};
+    use crate::{ElementDigests, MatrixFilter, MembershipFilter, Sighting};
 
     #[test]
     fn worked_sizes() {
@@ -97,12 +87,12 @@ mod tests {
         }
     }
 
-    /// One source with D destinations: its next pair is a false positive with
-    /// (1 - (1 - ρ) e^(-D/m))^k, 0.24 at D = m = 312 where formula (1) says 0.0015.
+    /// With one source of D destinations, its next pair is a false positive with
+    /// (1 - (1 - ρ) e^(-D/m))^k, which is 0.24 at D = m = 312, where formula (1) gives 0.0015.
     #[test]
     fn one_busy_host_fills_its_rows() {
         let (size, probes) = (312_u64, 4);
-        let mut filter = MatrixFilter::bfm(2, size, probes).unwrap();
+        let mut filter = MatrixFilter::new(&MatrixSpec::bfm(2, size, probes)).unwrap();
         let value = |n: u64| Digester::new(0).digest(&n.to_le_bytes());
         let mut insert = |source: u64, destination: u64| {
             filter.insert(ElementDigests {

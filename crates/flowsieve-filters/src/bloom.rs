@@ -29,12 +29,11 @@
 //! # Distinct elements
 //!
 //! A new element is called a repeat with p = (share of set bits)^k, exactly; the count is
-//! [`DistinctCounter`]'s with that p. A filter that is full counts no more: then the count has no
-//! upper bound.
+//! [`DistinctCounter`]'s with that p. The count of a full filter has no upper bound.
 //!
 //! # Limits
 //!
-//! Remove; answer for part of the attributes.
+//! Elements cannot be removed. The filter does not answer for some of the attributes.
 //!
 //! # Example
 //!
@@ -68,7 +67,6 @@ use super::{
 use crate::bits::BitArray;
 use crate::hashing::{Digest, H3, NumberedProbes, ProbeBatch, Probes, reduce};
 use std::io;
-use std::slice;
 use std::sync::Arc;
 
 /// Parameters of a [`BloomFilter`].
@@ -113,7 +111,7 @@ impl Saved for BloomSpec {
     fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
         out.u64(self.bits)?;
         out.u32(self.probes)?;
-        // There was another layout once.
+        // Number of the layout; 0 is the only one left.
         out.u8(0)
     }
 
@@ -169,7 +167,7 @@ pub struct BloomFilter {
 }
 
 impl BloomFilter {
-    /// A filter of `bits` (m ≥ 1) with `probes` (k ≥ 1) hash functions.
+    /// Creates a filter of `bits` (m ≥ 1) with `probes` (k ≥ 1) hash functions.
     pub fn new(bits: u64, probes: u32) -> Self {
         Self { core: BloomCore::new(bits, probes, 0), counter: DistinctCounter::default() }
     }
@@ -191,7 +189,7 @@ impl MembershipFilter for BloomFilter {
             let before = ones_before(ones, fresh);
             let repeats = |number: usize| self.core.repeat_probability_at(before[number]);
             self.counter.record_all(fresh, repeats);
-            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh.into())));
+            sightings.extend(Sighting::of_all_fresh(fresh));
         }
     }
 
@@ -202,7 +200,7 @@ impl MembershipFilter for BloomFilter {
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
         for digests in elements.whole.chunks(ProbeBatch::MOST) {
             let there = &mut [1; ProbeBatch::MOST][..digests.len()];
-            self.core.ask_all(digests.iter().copied(), there);
+            self.core.keep_contained(digests.iter().copied(), there);
             answers.extend(there.iter().map(|&there| there != 0));
         }
     }
@@ -236,16 +234,14 @@ impl FilterState for BloomFilter {
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
         let of_both = [self.distinct(), other.distinct()];
-        let bits = &mut self.core.bits;
-        bits.unite(&other.core.bits);
-        let fill = fill::independent(bits.ones(), bits.len() as f64, self.core.probes);
+        let fill = self.core.unite(&other.core);
         self.counter.unite(&other.counter, of_both, fill);
         Ok(())
     }
 }
 
-/// Set bits before each element of a batch, given those before the first; each element set `fresh`
-/// more.
+/// Returns the number of set bits before each element of a batch, given the number before the
+/// first; each element has set `fresh` more.
 #[inline]
 pub(super) fn ones_before(ones: u64, fresh: &[u8]) -> [u64; ProbeBatch::MOST] {
     let mut before = [ones; ProbeBatch::MOST];
@@ -257,7 +253,7 @@ pub(super) fn ones_before(ones: u64, fresh: &[u8]) -> [u64; ProbeBatch::MOST] {
     before
 }
 
-/// The array and its hash functions, without a counter: what MDBF and CMDBF are composed of.
+/// The array and its hash functions, without a counter. MDBF and CMDBF are made of these.
 #[derive(Clone, Debug)]
 pub(super) struct BloomCore {
     pub(super) bits: BitArray,
@@ -265,43 +261,24 @@ pub(super) struct BloomCore {
     functions: Functions,
 }
 
-/// Where the positions of an element come from.
+/// Hash functions from an element to its positions.
 #[derive(Clone, Debug)]
 enum Functions {
-    /// From its digest, by the family of hash functions with this number.
+    /// The family of hash functions with this number, on the digest.
     Mixed(u64),
-    /// From the low 32 bits of its digest, which then carries a raw value, by one function each.
+    /// One function for each position, on the low 32 bits of the digest, which carry a raw value.
     H3(Arc<[H3]>),
 }
 
-/// The positions of an element, in the order of the hash functions.
-#[derive(Clone, Debug)]
-enum Positions<'a> {
-    Mixed(Probes),
-    H3 { functions: slice::Iter<'a, H3>, value: u32 },
-}
-
-impl Iterator for Positions<'_> {
-    type Item = u64;
-
-    #[inline]
-    fn next(&mut self) -> Option<u64> {
-        match self {
-            Self::Mixed(probes) => probes.next(),
-            Self::H3 { functions, value } => functions.next().map(|h3| h3.hash(*value).into()),
-        }
-    }
-}
-
 impl BloomCore {
-    /// `function_set` numbers the family of hash functions: arrays with different numbers have
-    /// independent functions.
+    /// Creates an empty array. `function_set` numbers the family of hash functions: arrays with
+    /// different numbers have independent functions.
     pub(super) fn new(bits: u64, probes: u32, function_set: u64) -> Self {
         Self { bits: BitArray::new(bits), probes, functions: Functions::Mixed(function_set) }
     }
 
-    /// An array of 2^`bits_log2` bits with the H3 functions `function_set · probes` and following
-    /// of the seed.
+    /// Creates an array of 2^`bits_log2` bits with the H3 functions of the seed from number
+    /// `function_set · probes` on.
     pub(super) fn with_h3(bits_log2: u32, probes: u32, function_set: u64, seed: u64) -> Self {
         let functions = (0..u64::from(probes))
             .map(|probe| H3::random(seed, function_set * u64::from(probes) + probe, bits_log2))
@@ -312,13 +289,13 @@ impl BloomCore {
         }
     }
 
-    /// Probability that a new element is called a repeat when this many bits are set.
+    /// Returns the probability that a new element is called a repeat when this many bits are set.
     pub(super) fn repeat_probability_at(&self, ones: u64) -> f64 {
         (ones as f64 / self.bits.len() as f64).powi(self.probes as i32)
     }
 
     pub(super) fn insert(&mut self, digest: Digest) -> Sighting {
-        // Matched here and not in every step, so that the usual case stays a plain loop.
+        // Match once and not for each position, so that the usual case stays a plain loop.
         let fresh = match &self.functions {
             Functions::Mixed(set) => {
                 let positions = Probes::new(digest, *set, self.probes, self.bits.len());
@@ -333,36 +310,27 @@ impl BloomCore {
         Sighting::of_fresh(fresh)
     }
 
-    /// Inserts up to [`ProbeBatch::MOST`] digests in order, and adds how many bits of each were
-    /// clear to `fresh`.
+    /// Inserts up to [`ProbeBatch::MOST`] digests in order, and adds the number of bits of each
+    /// that were clear to `fresh`.
     pub(super) fn insert_all(&mut self, digests: impl Iterator<Item = Digest>, fresh: &mut [u8]) {
-        match (&self.functions, self.probes) {
-            (&Functions::Mixed(set), 1) => {
-                self.insert_rows::<1>(&ProbeBatch::new(digests, set), fresh);
-            }
-            (&Functions::Mixed(set), 2) => {
-                self.insert_rows::<2>(&ProbeBatch::new(digests, set), fresh);
-            }
-            (&Functions::Mixed(set), 3) => {
-                self.insert_rows::<3>(&ProbeBatch::new(digests, set), fresh);
-            }
-            (&Functions::Mixed(set), 4) => {
-                self.insert_rows::<4>(&ProbeBatch::new(digests, set), fresh);
-            }
-            (&Functions::Mixed(set), 5..=8) => {
-                self.insert_rows::<8>(&ProbeBatch::new(digests, set), fresh);
-            }
-            _ => {
-                for (digest, fresh) in digests.zip(fresh) {
-                    let ones = self.bits.ones();
-                    self.insert(digest);
-                    *fresh += (self.bits.ones() - ones) as u8;
-                }
-            }
+        if let (&Functions::Mixed(set), 1..=8) = (&self.functions, self.probes) {
+            let batch = &ProbeBatch::new(digests, set);
+            return match self.probes {
+                1 => self.insert_rows::<1>(batch, fresh),
+                2 => self.insert_rows::<2>(batch, fresh),
+                3 => self.insert_rows::<3>(batch, fresh),
+                4 => self.insert_rows::<4>(batch, fresh),
+                _ => self.insert_rows::<8>(batch, fresh),
+            };
+        }
+        for (digest, fresh) in digests.zip(fresh) {
+            let ones = self.bits.ones();
+            self.insert(digest);
+            *fresh += (self.bits.ones() - ones) as u8;
         }
     }
 
-    /// The same with at most `MOST` hash functions.
+    /// [`BloomCore::insert_all`] with at most `MOST` hash functions.
     fn insert_rows<const MOST: usize>(&mut self, batch: &ProbeBatch, fresh: &mut [u8]) {
         let mut rows = [[0; ProbeBatch::MOST]; MOST];
         let rows = &mut rows[..self.probes as usize];
@@ -372,9 +340,8 @@ impl BloomCore {
         self.bits.set_rows(rows, fresh);
     }
 
-    /// Takes away what `there` says of each of up to [`ProbeBatch::MOST`] digests if it is not
-    /// contained.
-    pub(super) fn ask_all(&self, digests: impl Iterator<Item = Digest>, there: &mut [u8]) {
+    /// Clears `there` for each of up to [`ProbeBatch::MOST`] digests that is not contained.
+    pub(super) fn keep_contained(&self, digests: impl Iterator<Item = Digest>, there: &mut [u8]) {
         match self.functions {
             Functions::Mixed(set) => {
                 let batch = ProbeBatch::new(digests, set);
@@ -395,18 +362,19 @@ impl BloomCore {
         }
     }
 
-    /// Sets the bits at these addresses.
-    pub(super) fn set_all(&mut self, addresses: &[u64]) -> Sighting {
-        Sighting::of_fresh(self.bits.set_all(addresses.iter().copied()))
+    /// Sets the bits at the positions of the hash functions.
+    pub(super) fn set_all(&mut self, positions: &[u64; MAX_PROBES]) -> Sighting {
+        let positions = positions[..self.probes as usize].iter();
+        Sighting::of_fresh(self.bits.set_all(positions.copied()))
     }
 
-    /// Whether the bits at these addresses are all set.
-    pub(super) fn all_set(&self, addresses: &[u64]) -> bool {
-        addresses.iter().all(|&address| self.bits.get(address))
+    /// Returns whether the bits at the positions of the hash functions are all set.
+    pub(super) fn all_set(&self, positions: &[u64; MAX_PROBES]) -> bool {
+        positions[..self.probes as usize].iter().all(|&position| self.bits.get(position))
     }
 
-    /// XORs the address of `digest` under each hash function, 64 bits before they are reduced to a
-    /// position, to those given.
+    /// XORs the address of `digest` under each hash function into `addresses`. An address has 64
+    /// bits and is not yet [reduced](BloomCore::reduce) to a position.
     pub(super) fn xor_addresses(&self, digest: Digest, addresses: &mut [u64; MAX_PROBES]) {
         let addresses = &mut addresses[..self.probes as usize];
         match &self.functions {
@@ -416,7 +384,7 @@ impl BloomCore {
                     *address ^= probes.address(number);
                 }
             }
-            // Positions among 2^b are the highest b bits of an address.
+            // A position among 2^b is the highest b bits of an address.
             Functions::H3(functions) => {
                 let shift = self.bits.len().leading_zeros() + 1;
                 for (h3, address) in functions.iter().zip(addresses) {
@@ -427,29 +395,30 @@ impl BloomCore {
         }
     }
 
-    /// The positions of these addresses, as many as there are hash functions.
+    /// Returns the positions of these addresses.
     pub(super) fn reduce(&self, addresses: [u64; MAX_PROBES]) -> [u64; MAX_PROBES] {
         addresses.map(|address| reduce(address, self.bits.len()))
     }
 
     pub(super) fn contains(&self, digest: Digest) -> bool {
-        self.positions(digest).all(|position| self.bits.get(position))
+        match &self.functions {
+            Functions::Mixed(set) => Probes::new(digest, *set, self.probes, self.bits.len())
+                .all(|position| self.bits.get(position)),
+            Functions::H3(functions) => {
+                let value = digest.value() as u32;
+                functions.iter().all(|h3| self.bits.get(h3.hash(value).into()))
+            }
+        }
     }
 
     pub(super) fn clear(&mut self) {
         self.bits.clear();
     }
 
-    /// The positions of `digest`, in the order of the hash functions.
-    #[inline]
-    fn positions(&self, digest: Digest) -> Positions<'_> {
-        match &self.functions {
-            Functions::Mixed(set) => {
-                Positions::Mixed(Probes::new(digest, *set, self.probes, self.bits.len()))
-            }
-            Functions::H3(functions) => {
-                Positions::H3 { functions: functions.iter(), value: digest.value() as u32 }
-            }
-        }
+    /// Adds the elements of an array with the same functions. Returns the count of the union from
+    /// its fill, or `None` if all bits are set.
+    pub(super) fn unite(&mut self, other: &Self) -> Option<Estimate> {
+        self.bits.unite(&other.bits);
+        fill::independent(self.bits.ones(), self.bits.len() as f64, self.probes)
     }
 }

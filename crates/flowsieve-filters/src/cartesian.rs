@@ -16,7 +16,7 @@
 //! 1. insert: each attribute has its own k hash functions; for each of the k, set the cell at
 //!    the attributes' addresses. The element was new if any was clear.
 //! 2. contains: the k cells are set.
-//! 3. attributes left open: for each function, traverse the cells that have the given addresses,
+//! 3. query with some attributes: for each function, traverse the cells with the given addresses
 //!    until one is set. The answer equals that of the projection, the matrix of the given
 //!    attributes alone.
 //!
@@ -24,18 +24,20 @@
 //!
 //! # Formulas
 //!
-//! f(m^q) = (1 - e^(-kn/m^q))^k for a query of q attributes ([`super::matrix_sizing::uncut_fpr`]).
-//! With 2^27 bits, three attributes (m = 512), k = 6 and n = 5 million: 6.5·10⁻⁵ for three
-//! attributes, as a standard filter of that memory, and 1 for two or one.
+//! The rate is f(m^q) = (1 - e^(-kn/m^q))^k for a query of q attributes
+//! ([`super::matrix_sizing::uncut_fpr`]). With 2^27 bits, three attributes (m = 512), k = 6 and n =
+//! 5 million it is 6.5·10⁻⁵ for three attributes, as for a standard filter of that memory, and 1
+//! for two or one.
 //!
 //! # Distinct elements
 //!
-//! None, except of elements of one attribute, where the join is a standard filter: as in every
-//! matrix the cell of known values leaves nothing to chance ([`super::matrix`]).
+//! There is no count, except for elements of one attribute, where the join is a standard filter: as
+//! in every matrix the cell of known values leaves nothing to chance ([`super::matrix`]).
 //!
 //! # Limits
 //!
-//! Remove; answer quickly for part of the attributes; bear skew, as every matrix.
+//! Elements cannot be removed, queries for some attributes are slow, and skew costs exactness, as
+//! in every matrix.
 //!
 //! # Example
 //!
@@ -59,7 +61,7 @@
 
 use super::fill;
 use super::matrix::{check_attributes, usual_elements};
-use super::matrix_sizing::{MAX_ATTRIBUTES, members};
+use super::matrix_sizing::{MAX_ATTRIBUTES, all_of, members};
 use super::matrix_sizing::{largest_cartesian_size, rate_of_query};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::sizing::{MAX_PROBES, best_probes, least_bloom_bits};
@@ -80,7 +82,7 @@ use std::io;
 pub struct CartesianFilter {
     /// The cell at the addresses x₁, x₂, … is x₁ + x₂ m + x₃ m² + …
     bits: BitArray,
-    /// m⁰, m¹, …, one an attribute.
+    /// m⁰, m¹, …, one for each attribute.
     strides: Vec<u64>,
     size: u64,
     probes: u32,
@@ -186,8 +188,8 @@ impl Parameters for CartesianSpec {
 }
 
 impl CartesianFilter {
-    /// A join of `attributes` (d, 1 to 16) with `size` (m ≥ 1) addresses each and `probes` (k)
-    /// functions. m^d is at most 2^43: [`super::FilterSpec::check`] sees to that.
+    /// Creates a join of `attributes` (d, 1 to 16) with `size` (m ≥ 1) addresses each and `probes`
+    /// (k) functions. m^d has to be at most 2^43, which [`super::FilterSpec::check`] checks.
     pub fn new(attributes: usize, size: u64, probes: u32) -> Self {
         let strides: Vec<u64> = (0..attributes as u32).map(|i| size.pow(i)).collect();
         Self {
@@ -199,13 +201,13 @@ impl CartesianFilter {
         }
     }
 
-    /// Probability that a new value is called a repeat in the present state, where there is one
-    /// attribute.
+    /// Returns the probability that a new value is called a repeat in the present state, for
+    /// elements of one attribute.
     fn repeat_probability(&self) -> f64 {
         self.bits.fill_ratio().powi(self.probes as i32)
     }
 
-    /// The cells at the addresses of these attributes, and address 0 of the others.
+    /// Returns the cells at the addresses of these attributes, and address 0 of the others.
     fn cells(&self, digests: impl Iterator<Item = (usize, Digest)>) -> [u64; MAX_PROBES] {
         let mut cells = [0; MAX_PROBES];
         for (attribute, digest) in digests {
@@ -221,7 +223,8 @@ impl CartesianFilter {
         self.cells(element.attributes.iter().copied().enumerate())
     }
 
-    /// Whether a cell is set that differs from `cell` in the addresses of `open` attributes only.
+    /// Returns whether any cell is set that differs from `cell` only in the addresses of the `open`
+    /// attributes.
     fn any_set(&self, cell: u64, open: &[usize]) -> bool {
         let mut addresses = [0; MAX_ATTRIBUTES];
         let mut cell = cell;
@@ -229,7 +232,7 @@ impl CartesianFilter {
             if self.bits.get(cell) {
                 return true;
             }
-            // Count up in base m: the first attribute that does not wrap around goes one on.
+            // Increment in base m: carry on until an address does not wrap around.
             let grown = open.iter().zip(&mut addresses).any(|(&attribute, address)| {
                 *address += 1;
                 cell += self.strides[attribute];
@@ -311,24 +314,16 @@ impl FilterState for CartesianFilter {
 
 impl MultiAttributeFilter for CartesianFilter {
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
-        let given = pattern.mask();
-        let mut open = [0; MAX_ATTRIBUTES];
-        let mut count = 0;
-        let all = ((1_u64 << self.strides.len()) - 1) as u32;
-        for attribute in members(all & !given) {
-            open[count] = attribute;
-            count += 1;
+        let open = all_of(self.strides.len()) & !pattern.mask();
+        let open: Vec<usize> = members(open).collect();
+        let given = pattern.attributes.iter().enumerate();
+        let cells = self.cells(given.filter_map(|(attribute, it)| Some((attribute, (*it)?))));
+        let mut cells = cells[..self.probes as usize].iter();
+        if cells.all(|&cell| self.any_set(cell, &open)) {
+            PatternAnswer::Present
+        } else {
+            PatternAnswer::Absent
         }
-        let cells = self.cells(
-            pattern
-                .attributes
-                .iter()
-                .enumerate()
-                .filter_map(|(attribute, digest)| Some((attribute, (*digest)?))),
-        );
-        let found =
-            cells[..self.probes as usize].iter().all(|&cell| self.any_set(cell, &open[..count]));
-        if found { PatternAnswer::Present } else { PatternAnswer::Absent }
     }
 
     fn distinct_of(&self, mask: u32) -> Option<Estimate> {
@@ -358,7 +353,8 @@ mod tests {
     }
 
     proptest! {
-        /// The traversal answers as a set of the projected addresses does, function by function.
+        /// The traversal gives the answers of a set of the projected addresses, function by
+        /// function.
         #[test]
         fn a_partial_query_sees_the_projection(
             attributes in 1_usize..5,
@@ -368,8 +364,8 @@ mod tests {
             asked in prop::collection::vec((any::<u64>(), any::<u32>()), 20),
         ) {
             let mut filter = CartesianFilter::new(attributes, size, probes);
-            // Of each element under each function, the addresses of its attributes. All functions
-            // write into one matrix, so all of them are looked up together.
+            // The addresses of the attributes of each element under each function. All functions
+            // write into one matrix, so they are looked up together.
             let addresses = |digests: &[Digest]| -> Vec<Vec<u64>> {
                 let of_each: Vec<Vec<u64>> = digests
                     .iter()

@@ -15,15 +15,15 @@
 //! # Operations
 //!
 //! - insert: set the cells of all stored combinations.
-//! - query: look at the maximal stored subsets of its attributes. In the drawing a query of all
-//!   three is answered by {1,3} and {2,3} together.
+//! - query: look at the maximal stored subsets of its attributes. In the drawing {1,3} and {2,3}
+//!   together answer a query of all three.
 //!
 //! ([`super::matrix`])
 //!
 //! # Formulas
 //!
-//! Cells M and rates are in [`super::matrix_sizing`]. Memory of three attributes where each alone
-//! keeps the rate ε with n = 1000 elements, cuts {1,2} and {1,3}, M = (m+1)² + m:
+//! Cells M and rates are in [`super::matrix_sizing`]. Memory for three attributes if each alone has
+//! the rate ε with n = 1000 elements, cuts {1,2} and {1,3}, M = (m+1)² + m:
 //!
 //! | ε | m | memory | BFM |
 //! |---|---|---|---|
@@ -33,26 +33,26 @@
 //!
 //! With M = 2^27, k = 6 and n = 5 million evenly spread elements a full query is a false positive
 //! with 4.8·10⁻⁶ with one cut, against 6.7·10⁻⁵ for the BFM and 6.5·10⁻⁵ for a standard filter. But
-//! if its uncut pairs all occur in the set, in whatever elements, the answer is yes with certainty:
-//! what is cut comes back as the combination error of an MDBF.
+//! if all of its uncut pairs occur in the set, in any elements, the answer is always yes: a cut
+//! brings back the combination error of an MDBF.
 //!
-//! # Distinct elements, and what it cannot do
+//! # Distinct elements and limits
 //!
-//! As every matrix ([`super::matrix`]).
+//! As in every matrix ([`super::matrix`]).
 //!
 //! # Example
 //!
 //! ```
 //! use flowsieve_filters::hashing::Digester;
-//! use flowsieve_filters::{ElementDigests, MatrixFilter, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
+//! use flowsieve_filters::{ElementDigests, MatrixFilter, MatrixSpec, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
 //!
 //! let hasher = Digester::new(0);
 //! let flow = |parts: [&str; 3]| parts.map(|part| hasher.digest(part.as_bytes()));
 //! // The first and the third attribute are not stored together.
-//! let mut filter = MatrixFilter::cbfm(3, 60, &[0b101], 3)?;
+//! let mut filter = MatrixFilter::new(&MatrixSpec::cbfm(3, 60, &[0b101], 3))?;
 //! filter.insert(ElementDigests::of_attributes(&flow(["a", "b", "53"])));
 //! let [a, b, port] = flow(["a", "b", "53"]);
-//! // Each value is there, but whether they stood in one element is not known.
+//! // Both values occur, but it is not known whether they occur in the same element.
 //! let pattern = Pattern { whole: None, attributes: &[Some(a), None, Some(port)] };
 //! assert_eq!(filter.contains_where(pattern), PatternAnswer::PresentApart);
 //! # let _ = b;
@@ -62,9 +62,9 @@
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 4, algorithms 1 to 3.
 
-use super::matrix::{IndexMap, MatrixFilter, MatrixSpec, matrix_of};
+use super::matrix::{IndexMap, MatrixSpec, matrix_of};
 use super::matrix_sizing::cut_families;
-use super::spec::{Descriptor, FilterKind, Reach, SpecError};
+use super::spec::{Descriptor, FilterKind, Reach};
 
 pub(crate) const CBFM: Descriptor = Descriptor {
     name: "cbfm",
@@ -76,7 +76,8 @@ pub(crate) const CBFM: Descriptor = Descriptor {
 };
 
 impl MatrixSpec {
-    /// A matrix with these cuts: `size` (m) positions for each attribute, `probes` (k) functions.
+    /// Returns a matrix with these cuts: `size` (m) positions for each attribute, `probes` (k)
+    /// functions.
     pub fn cbfm(attributes: usize, size: u64, cuts: &[u32], probes: u32) -> Self {
         Self {
             sizes: vec![size; attributes],
@@ -87,22 +88,6 @@ impl MatrixSpec {
     }
 }
 
-impl MatrixFilter {
-    /// An empty CBFM.
-    ///
-    /// # Errors
-    ///
-    /// See [`FilterSpec::check`](crate::FilterSpec::check).
-    pub fn cbfm(
-        attributes: usize,
-        size: u64,
-        cuts: &[u32],
-        probes: u32,
-    ) -> Result<Self, SpecError> {
-        Self::new(&MatrixSpec::cbfm(attributes, size, cuts, probes))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,8 +95,8 @@ mod tests {
     use crate::matrix_sizing::{cmdbf_fpr, matrix_fpr, mdbf_fpr, uncut_fpr};
     use crate::sizing::bloom_fpr;
     use crate::{
-        BloomFilter, CartesianFilter, Cmdbf, Combination, ElementDigests, Mdbf, MembershipFilter,
-        Pattern, PatternAnswer,
+        BloomFilter, CartesianFilter, Cmdbf, Combination, ElementDigests, MatrixFilter, Mdbf,
+        MembershipFilter, Pattern, PatternAnswer,
     };
 
     #[test]
@@ -123,10 +108,11 @@ mod tests {
         }
     }
 
-    /// If the uncut pairs of a query occur, the answer is yes, and it says that it may be wrong.
+    /// If the uncut pairs of a query occur, the answer is that they may occur in different
+    /// elements.
     #[test]
     fn cutting_brings_combination_errors_back() {
-        let mut filter = MatrixFilter::cbfm(3, 1000, &[0b011], 4).unwrap();
+        let mut filter = MatrixFilter::new(&MatrixSpec::cbfm(3, 1000, &[0b011], 4)).unwrap();
         let value = |n: u64| Digester::new(0).digest(&n.to_le_bytes());
         for element in [[1, 9, 3], [9, 2, 3]] {
             filter.insert(ElementDigests { whole: value(0), attributes: &element.map(value) });
@@ -145,7 +131,7 @@ mod tests {
     const CELLS: u64 = 1 << 21;
     const PROBES: u32 = 6;
 
-    /// Element `number` of those inserted: three values that occur nowhere else.
+    /// Returns inserted element `number`: three values that no other element has.
     fn member(number: u64) -> [Digest; 3] {
         [0, 1, 2].map(|i| Digester::new(i).digest(&number.to_le_bytes()))
     }
@@ -154,14 +140,14 @@ mod tests {
         Digest::join(0b111, attributes.iter().copied())
     }
 
-    /// A query that is not in the set; each of its values is with probability α.
+    /// Returns a query for an absent element, each of whose values occurs with probability α.
     fn negative(number: u64, known: f64) -> [Digest; 3] {
         std::array::from_fn(|i| {
             let draw = Digester::new(77 + i as u64).digest(&number.to_le_bytes()).value();
             if (draw >> 11) as f64 / (1_u64 << 53) as f64 >= known {
                 member(MEMBERS + 3 * number + i as u64)[i]
             } else {
-                // Three different members, or the query could be there.
+                // Three different members, so that the query is absent.
                 member(draw % (MEMBERS / 3) * 3 + i as u64)[i]
             }
         })
@@ -178,9 +164,15 @@ mod tests {
             ("MDBF", Box::new(Mdbf::new(3, CELLS / 3, PROBES))),
             ("CMDBF", Box::new(Cmdbf::new(3, CELLS / 4, PROBES, Combination::Joint))),
             ("Cartesian", Box::new(CartesianFilter::new(3, 128, PROBES))),
-            ("BFM", Box::new(MatrixFilter::bfm(3, 127, PROBES).unwrap())),
-            ("CBFM1", Box::new(MatrixFilter::cbfm(3, 1023, &[0b011], PROBES).unwrap())),
-            ("CBFM2", Box::new(MatrixFilter::cbfm(3, 1446, two_cuts, PROBES).unwrap())),
+            ("BFM", Box::new(MatrixFilter::new(&MatrixSpec::bfm(3, 127, PROBES)).unwrap())),
+            (
+                "CBFM1",
+                Box::new(MatrixFilter::new(&MatrixSpec::cbfm(3, 1023, &[0b011], PROBES)).unwrap()),
+            ),
+            (
+                "CBFM2",
+                Box::new(MatrixFilter::new(&MatrixSpec::cbfm(3, 1446, two_cuts, PROBES)).unwrap()),
+            ),
         ];
         for number in 0..MEMBERS {
             let attributes = member(number);

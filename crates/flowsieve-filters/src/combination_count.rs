@@ -1,4 +1,4 @@
-//! What a filter counted of one combination of attributes.
+//! Counts of one combination of attributes.
 
 use super::{Estimate, FilterSpec, MultiAttributeFilter};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Counts of the distinct values of a combination of attributes.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CombinationCount {
-    /// Its attributes, bit i for attribute i.
+    /// The attributes, bit i for attribute i.
     pub mask: u32,
     /// Raw count, a lower bound, if the structure has one.
     pub first: Option<u64>,
@@ -15,15 +15,17 @@ pub struct CombinationCount {
 }
 
 impl CombinationCount {
-    /// The counts of a filter; none without a filter.
+    /// Returns the counts of a filter, or empty ones if there is no filter.
     pub(super) fn of(filter: Option<&dyn MultiAttributeFilter>, mask: u32) -> Self {
-        let Some(filter) = filter else {
-            return Self { mask, ..Self::default() };
-        };
-        Self { mask, first: filter.first_of(mask), distinct: filter.distinct_of(mask) }
+        Self {
+            mask,
+            first: filter.and_then(|filter| filter.first_of(mask)),
+            distinct: filter.and_then(|filter| filter.distinct_of(mask)),
+        }
     }
 
-    /// The counts of an empty filter with these parameters: zero wherever there can be a count.
+    /// Returns the counts of an empty filter with these parameters: zero for each count that the
+    /// structure has.
     pub fn empty(spec: &FilterSpec, mask: u32) -> Self {
         Self {
             mask,

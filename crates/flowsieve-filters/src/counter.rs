@@ -1,4 +1,4 @@
-//! Counters of the elements of a stream: a filter, which also says which of them are new, a
+//! Counters of the elements of a stream: a filter, which also reports which elements are new, a
 //! [`HyperLogLog`], an [`ExaLogLog`], or a pane of a sliding window.
 
 use super::{
@@ -23,7 +23,7 @@ pub enum CounterSpec {
         /// to [`ExaLogLog::MAX_PRECISION`].
         precision: u8,
     },
-    /// A [`SlidingBitmap`]: what is built is a pane of it.
+    /// A [`SlidingBitmap`], of which one pane is built.
     Sliding {
         /// Cells of the window.
         cells: u64,
@@ -32,21 +32,33 @@ pub enum CounterSpec {
     },
 }
 
-/// A counter that is fed with digests.
+/// A counter of digests.
 #[derive(Debug)]
 pub enum Counter {
     /// A filter.
     Filter(Box<dyn MembershipFilter>),
-    /// Registers.
+    /// Registers of one byte.
     HyperLogLog(HyperLogLog),
-    /// Registers with more in them.
+    /// Registers of four bytes.
     ExaLogLog(ExaLogLog),
     /// A pane of a window.
     Pane(PaneBitmap),
 }
 
+/// Matches on a [`Counter`]: a filter, or any of the sketches, which have the same methods.
+macro_rules! with_counter {
+    ($counter:expr, $filter:ident => $of_filter:expr, $sketch:ident => $of_sketch:expr) => {
+        match $counter {
+            Counter::Filter($filter) => $of_filter,
+            Counter::HyperLogLog($sketch) => $of_sketch,
+            Counter::ExaLogLog($sketch) => $of_sketch,
+            Counter::Pane($sketch) => $of_sketch,
+        }
+    };
+}
+
 impl CounterSpec {
-    /// An empty counter.
+    /// Builds an empty counter.
     ///
     /// # Panics
     ///
@@ -60,8 +72,9 @@ impl CounterSpec {
         }
     }
 
-    /// The registers of an [`ExaLogLog`], or else of a [`HyperLogLog`], of the highest precision
-    /// within `bytes`, if any is; and the fewest bytes that it takes.
+    /// Returns the registers of the highest precision within `bytes`, or `None` if the memory is
+    /// too small, and the fewest bytes that registers take. They are those of an [`ExaLogLog`] if
+    /// the structure is one, else of a [`HyperLogLog`].
     pub fn of_registers(structure: Structure, bytes: u64) -> (Option<Self>, u64) {
         if structure == Structure::Ell {
             let precision = ExaLogLog::precision_within(bytes);
@@ -74,15 +87,12 @@ impl CounterSpec {
         }
     }
 
-    /// The filter's parameters, if it is one.
+    /// Returns the filter's parameters, or `None` if it is no filter.
     pub const fn filter(&self) -> Option<&FilterSpec> {
-        match self {
-            Self::Filter(spec) => Some(spec),
-            Self::HyperLogLog { .. } | Self::ExaLogLog { .. } | Self::Sliding { .. } => None,
-        }
+        if let Self::Filter(spec) = self { Some(spec) } else { None }
     }
 
-    /// Bytes of the arrays, or of the registers.
+    /// Returns the bytes of the arrays or registers.
     pub fn memory_bytes(&self) -> u64 {
         match *self {
             Self::Filter(ref spec) => spec.memory_bytes(),
@@ -92,108 +102,74 @@ impl CounterSpec {
         }
     }
 
-    /// Whether the counter needs the attributes' digests, not just the whole element's.
+    /// Returns whether the counter needs the digests of the attributes, not just that of the whole
+    /// element.
     pub fn needs_attributes(&self) -> bool {
         self.filter().is_some_and(FilterSpec::needs_attributes)
     }
 
-    /// Whether the counter says of every element if it is new.
+    /// Returns whether the counter reports of each element if it is new.
     pub const fn tells_first(&self) -> bool {
         self.filter().is_some()
     }
 
-    /// Whether the counter has an unbiased count of the distinct elements.
+    /// Returns whether the counter has an unbiased count of the distinct elements.
     pub fn counts_distinct(&self) -> bool {
         self.filter().is_none_or(FilterSpec::counts_distinct)
     }
 }
 
 impl Counter {
-    /// Takes many elements in order. A filter's answers are appended to `sightings`, one an
-    /// element; a counter that [tells none](CounterSpec::tells_first) appends nothing.
+    /// Inserts many elements in order. A filter appends an answer for each element to `sightings`;
+    /// a counter that [reports none](CounterSpec::tells_first) appends nothing.
     pub fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
-        match self {
-            Self::Filter(filter) => filter.insert_batch(elements, sightings),
-            Self::HyperLogLog(registers) => {
-                for &digest in elements.whole {
-                    registers.insert(digest);
-                }
-            }
-            Self::ExaLogLog(registers) => {
-                for &digest in elements.whole {
-                    registers.insert(digest);
-                }
-            }
-            Self::Pane(pane) => {
-                for &digest in elements.whole {
-                    pane.insert(digest);
-                }
-            }
-        }
+        with_counter!(self,
+            filter => filter.insert_batch(elements, sightings),
+            sketch => elements.whole.iter().for_each(|&digest| sketch.insert(digest)));
     }
 
-    /// Unbiased count of the distinct elements, if the structure has one.
+    /// Returns an unbiased count of the distinct elements, or `None` if the structure has none.
     pub fn distinct(&self) -> Option<Estimate> {
-        match self {
-            Self::Filter(filter) => filter.distinct(),
-            Self::HyperLogLog(registers) => Some(registers.estimate()),
-            Self::ExaLogLog(registers) => Some(registers.estimate()),
-            Self::Pane(pane) => Some(pane.estimate()),
-        }
+        with_counter!(self, filter => filter.distinct(), sketch => Some(sketch.estimate()))
     }
 
-    /// Bytes of its arrays, or registers.
+    /// Returns the bytes of the arrays or registers.
     pub fn memory_bytes(&self) -> u64 {
-        match self {
-            Self::Filter(filter) => filter.stats().memory_bytes,
-            Self::HyperLogLog(registers) => registers.memory_bytes(),
-            Self::ExaLogLog(registers) => registers.memory_bytes(),
-            Self::Pane(pane) => pane.memory_bytes(),
-        }
+        with_counter!(self, filter => filter.stats().memory_bytes, sketch => sketch.memory_bytes())
     }
 
-    /// The counts of some of the attributes, as far as the structure has them.
+    /// Returns the counts of a combination of attributes, as far as the structure has them.
     pub fn combination(&self, mask: u32) -> CombinationCount {
-        let filter = match self {
-            Self::Filter(filter) => filter.as_multi_attribute(),
-            Self::HyperLogLog(_) | Self::ExaLogLog(_) | Self::Pane(_) => None,
-        };
+        let filter = with_counter!(self, filter => filter.as_multi_attribute(), _sketch => None);
         CombinationCount::of(filter, mask)
     }
 
-    /// Whether the counter is full: it notices too few new elements for its count to have an upper
-    /// bound, or less than one in a hundred if it has no estimate. Then its raw count says nothing.
+    /// Returns whether the counter is full: it notices too few new elements for its count to have
+    /// an upper bound, or, if it has no estimate, fewer than one in a hundred. Its raw count then
+    /// means nothing.
     ///
-    /// `distinct` is its count, if it has one, and `first` how many elements it called new: while
-    /// they are few for its memory, nothing is counted.
+    /// `distinct` is its [estimate](Self::distinct), and `first` the number of elements that it
+    /// called new. While these are few for its memory, a structure without an estimate is not scanned.
     pub fn is_saturated(&self, spec: &CounterSpec, distinct: Option<Estimate>, first: u64) -> bool {
-        /// No element sets more than a quarter of this many bits.
+        /// No element sets more than a quarter of the bits of this many bytes.
         const BYTES_A_FIRST: u64 = 16;
         let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {
             return false;
         };
-        // Combinations in the same lines set many more.
+        // Planned combinations in the same lines set many more bits.
         let whole_only = parameters.shape().stored.is_empty();
         let is_raw = whole_only && !parameters.counts_distinct();
         let has_room = is_raw && first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes();
         !has_room && parameters.is_full(distinct, || filter.stats())
     }
 
-    /// Clears it.
+    /// Clears the counter.
     pub fn clear(&mut self) {
-        match self {
-            Self::Filter(filter) => filter.clear(),
-            Self::HyperLogLog(registers) => registers.clear(),
-            Self::ExaLogLog(registers) => registers.clear(),
-            Self::Pane(pane) => pane.clear(),
-        }
+        with_counter!(self, filter => filter.clear(), sketch => sketch.clear());
     }
 
-    /// The filter, if it is one.
+    /// Returns the filter, or `None` if the counter is no filter.
     pub fn into_filter(self) -> Option<Box<dyn MembershipFilter>> {
-        match self {
-            Self::Filter(filter) => Some(filter),
-            Self::HyperLogLog(_) | Self::ExaLogLog(_) | Self::Pane(_) => None,
-        }
+        if let Self::Filter(filter) = self { Some(filter) } else { None }
     }
 }

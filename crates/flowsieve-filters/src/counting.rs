@@ -10,11 +10,10 @@
 //!
 //! # Operations
 //!
-//! - insert: add one to the counters at the k positions; the element was new if any of them was
-//!   zero. Inserting an element twice counts twice.
+//! - insert: increment the counters at the k positions; the element was new if any of them was
+//!   zero. An element that is inserted twice counts twice.
 //! - contains: none of the k counters is zero.
-//! - remove: take one from the counters at the k positions. An element that is not contained is
-//!   left alone.
+//! - remove: decrement the counters at the k positions, if the element is contained.
 //!
 //! A counter that has reached 2^c - 1 is never decremented again: it may stand for more than it can
 //! hold. So elements inserted very often cannot be removed entirely and stay as false positives,
@@ -44,8 +43,9 @@
 //!
 //! # Limits
 //!
-//! Answer for part of the attributes. Say whether a removal was justified: removing a false
-//! positive takes from the counters of others, which may disappear.
+//! The filter does not answer for some of the attributes. It cannot tell whether a removal is
+//! justified: removing a false positive decrements the counters of other elements, which may
+//! disappear.
 //!
 //! # Example
 //!
@@ -68,10 +68,10 @@ use super::fill;
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::sizing::{MAX_PROBES, bloom_fpr};
 use super::spec::{
-    DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
-    SpecError, check_counters, check_memory, check_probes,
+    Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape, SpecError, check_counters,
+    check_memory, check_probes,
 };
-use super::split_counting::{CounterSizes, counter_sizes};
+use super::split_counting::{SplitCountingSpec, counter_sizes};
 use super::{
     DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, RemovableFilter,
     Sighting,
@@ -97,8 +97,9 @@ pub(crate) const COUNTING: Descriptor = Descriptor {
     reach: Reach::Whole,
     ignores_repeats: false,
     size: |_, sizing| {
-        let CounterSizes { counters, probes, .. } = counter_sizes(FilterKind::Counting, 1, sizing)?;
-        let spec = CountingSpec { counters, probes, counter_bits: DEFAULT_COUNTER_BITS };
+        let (counters, split) = counter_sizes(FilterKind::Counting, 1, sizing)?;
+        let SplitCountingSpec { probes, counter_bits, .. } = split;
+        let spec = CountingSpec { counters, probes, counter_bits };
         check_memory(FilterKind::Counting, spec.memory_bytes(), 1)?;
         Ok(spec.into())
     },
@@ -152,8 +153,8 @@ pub struct CountingFilter {
 }
 
 impl CountingFilter {
-    /// A filter of `counters` (m ≥ 1) of `counter_bits` (c, 1 to 8) with `probes` (k ≥ 1) hash
-    /// functions.
+    /// Creates a filter of `counters` (m ≥ 1) of `counter_bits` (c, 1 to 8) with `probes` (k ≥ 1)
+    /// hash functions.
     pub fn new(counters: u64, probes: u32, counter_bits: u32) -> Self {
         Self::of_core(Counters {
             array: CounterArray::new(counters, counter_bits),
@@ -165,10 +166,10 @@ impl CountingFilter {
         })
     }
 
-    /// A split filter of `probes` (k ≥ 1) parts of `part` (m ≥ 1) counters of `counter_bits` (1 to
-    /// 8).
+    /// Creates a split filter of `probes` (k ≥ 1) parts of `part` (m ≥ 1) counters of
+    /// `counter_bits` (1 to 8).
     pub fn split(part: u64, probes: u32, counter_bits: u32) -> Self {
-        Self::of_core(Counters::split(part, probes, counter_bits, 0))
+        Self::of_core(Counters::split(SplitCountingSpec { part, probes, counter_bits }, 0))
     }
 
     fn of_core(core: Counters) -> Self {
@@ -178,7 +179,7 @@ impl CountingFilter {
 
 impl MembershipFilter for CountingFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let repeat_probability = self.core.repeat_probability();
+        let repeat_probability = self.core.repeat_probability;
         let sighting = self.core.insert(element.whole);
         if let Some(counter) = &mut self.counter {
             counter.record(sighting, || repeat_probability);
@@ -196,11 +197,11 @@ impl MembershipFilter for CountingFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        self.core.stats()
+        FilterStats::of_counters(&self.core.array)
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        Some(self.counter?.estimate(|| self.core.repeat_probability()))
+        Some(self.counter?.estimate(|| self.core.repeat_probability))
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
@@ -211,7 +212,7 @@ impl MembershipFilter for CountingFilter {
 impl FilterState for CountingFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
         state.distinct(self.counter.as_ref())?;
-        self.core.save_state(state)
+        state.counters(&self.core.array)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
@@ -240,25 +241,27 @@ impl RemovableFilter for CountingFilter {
     }
 }
 
-/// Counters and their hash functions, without an estimate: what a scalable filter is a chain of.
+/// Counters and their hash functions, without an estimate. A scalable filter is a chain of these.
 #[derive(Clone, Debug)]
 pub(super) struct Counters {
-    /// One part that all hash functions share, or one for each: part i begins at counter i m.
-    array: CounterArray,
+    /// One part that all hash functions share, or one for each. Part i begins at counter i m.
+    pub(super) array: CounterArray,
     /// Counters of a part (m).
     part: u64,
     probes: u32,
     /// Counters above zero in each part.
     nonzero: Vec<u64>,
     /// Probability that a new element is called a repeat in the present state.
-    repeat_probability: f64,
-    function_set: u64,
+    pub(super) repeat_probability: f64,
+    /// Number of the family of hash functions.
+    pub(super) function_set: u64,
 }
 
 impl Counters {
-    /// `probes` parts. `function_set` numbers the family of hash functions, as in a Bloom filter's
-    /// core.
-    pub(super) fn split(part: u64, probes: u32, counter_bits: u32, function_set: u64) -> Self {
+    /// Creates a part for each hash function. `function_set` numbers the family of hash functions,
+    /// as in [`BloomCore`](super::bloom::BloomCore).
+    pub(super) fn split(spec: SplitCountingSpec, function_set: u64) -> Self {
+        let SplitCountingSpec { part, probes, counter_bits } = spec;
         Self {
             array: CounterArray::new(part * u64::from(probes), counter_bits),
             part,
@@ -269,25 +272,8 @@ impl Counters {
         }
     }
 
-    pub(super) fn memory_bytes(&self) -> u64 {
-        self.array.memory_bytes()
-    }
-
-    pub(super) const fn function_set(&self) -> u64 {
-        self.function_set
-    }
-
-    /// Share of counters above zero.
-    pub(super) fn fill_ratio(&self) -> f64 {
-        self.array.fill_ratio()
-    }
-
     pub(super) const fn is_empty(&self) -> bool {
         self.array.nonzero() == 0
-    }
-
-    pub(super) const fn repeat_probability(&self) -> f64 {
-        self.repeat_probability
     }
 
     pub(super) fn insert(&mut self, digest: Digest) -> Sighting {
@@ -309,7 +295,7 @@ impl Counters {
         self.positions(digest).all(|(_, position)| self.array.get(position) != 0)
     }
 
-    /// Takes one from each counter of an element that is contained.
+    /// Decrements the counters of an element that is contained.
     pub(super) fn remove(&mut self, digest: Digest) {
         for (part, position) in self.positions(digest) {
             let nonzero = self.array.nonzero();
@@ -317,10 +303,6 @@ impl Counters {
             self.nonzero[part] -= nonzero - self.array.nonzero();
         }
         self.weigh();
-    }
-
-    pub(super) fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.counters(&self.array)
     }
 
     pub(super) fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
@@ -334,7 +316,7 @@ impl Counters {
         self.recount();
     }
 
-    /// Counts the counters above zero of each part.
+    /// Recounts the counters above zero of each part.
     fn recount(&mut self) {
         for (nonzero, first) in self.nonzero.iter_mut().zip((0..).step_by(self.part as usize)) {
             let counters = first..first + self.part;
@@ -349,17 +331,14 @@ impl Counters {
         self.repeat_probability = 0.0;
     }
 
-    pub(super) fn stats(&self) -> FilterStats {
-        FilterStats::of_counters(&self.array)
-    }
-
+    /// Computes the repeat probability from the counters above zero of each part.
     fn weigh(&mut self) {
         let shares = self.nonzero.iter().map(|&nonzero| nonzero as f64 / self.part as f64);
         let functions = self.probes as usize / self.nonzero.len();
         self.repeat_probability = shares.product::<f64>().powi(functions as i32);
     }
 
-    /// The number of the part, and the position in the whole array, for each hash function.
+    /// Iterates over the part and the position in the whole array of each hash function.
     fn positions(&self, digest: Digest) -> impl Iterator<Item = (usize, u64)> + use<> {
         let (part, is_split) = (self.part, self.nonzero.len() > 1);
         let positions = Probes::new(digest, self.function_set, self.probes, part).enumerate();

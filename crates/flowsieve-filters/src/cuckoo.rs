@@ -1,4 +1,4 @@
-//! The cuckoo filter: a table of fingerprints, each of which may stand in two buckets.
+//! The cuckoo filter: a table of fingerprints, each of which may be in two buckets.
 //!
 //! # Memory
 //!
@@ -11,13 +11,13 @@
 //! # Operations
 //!
 //! - contains: look for t in both buckets.
-//! - insert: if it is contained, nothing. Else put t into a free cell of either bucket. If there is
-//!   none, take the place of another fingerprint, which goes to its other bucket, up to 500 times.
-//!   The last one that finds no cell is kept apart. With the next one the filter is full: from then
-//!   on it says yes to everything, so that no element is ever denied.
+//! - insert: do nothing if the element is contained. Else put t into a free cell of either bucket.
+//!   If there is none, replace another fingerprint and move that one to its other bucket, up to 500
+//!   times. The last fingerprint that finds no cell is kept apart. With the next one the filter is
+//!   full: from then on it says yes to everything, so that there are no false negatives.
 //!
-//! Both buckets follow from each other and from t, so the element is not needed to move it. A query
-//! costs O(1) and touches two cache lines.
+//! Each bucket follows from the other one and t, so a fingerprint is moved without its element. A
+//! query costs O(1) and touches two cache lines.
 //!
 //! # Formulas
 //!
@@ -28,7 +28,7 @@
 //!     rate = 1 - (1 - 2 / (B (2^f - 1)))^n
 //! ```
 //!
-//! up to 95 % of the cells; a filter is made to be filled to 94 %, and a small one to less.
+//! up to 95 % of the cells. Filters are sized to be filled to 94 %, and small ones to less.
 //!
 //! | rate | f | bits an element |
 //! |---|---|---|
@@ -42,8 +42,8 @@
 //!
 //! # Limits
 //!
-//! Answer for part of the attributes. Remove: a repeat is not stored again, so nobody can say
-//! whether an element that is removed once was inserted twice ([`super::dleft`] counts).
+//! The filter does not answer for some of the attributes. Elements cannot be removed: a repeat is
+//! not stored again, so it is unknown how often an element was inserted ([`super::dleft`] counts).
 //!
 //! # Example
 //!
@@ -59,34 +59,34 @@
 //! ```
 //!
 //! Reference: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo filter: practically better than
-//! Bloom", `CoNEXT` 2014. There B is a power of two and the other bucket i xor H(t); a difference
-//! does for any B.
+//! Bloom", `CoNEXT` 2014. There B is a power of two and the other bucket is i xor H(t); a
+//! difference works for any B.
 
 use super::dleft::fpr_of_hashes;
 use super::fill;
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::spec::{
     Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing, SpecError, check_memory,
-    check_rate,
+    check_range, check_rate,
 };
 use super::{DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, Sighting};
-use crate::bits::Pages;
+use crate::bits::{Pages, field, flip};
 use crate::hashing::{Digest, Probes, reduce};
 use std::io;
 
 /// Cells of a bucket.
 const CELLS: u64 = 4;
 
-/// Share of the cells that a filter is made to fill.
+/// Share of the cells that a filter is sized to fill.
 const LOAD: f64 = 0.94;
 
-/// Buckets more than that: few buckets are filled less evenly.
+/// Additional buckets, since few buckets fill less evenly.
 const SPARE: u64 = 2;
 
-/// Fingerprints that are moved for one element.
+/// Most fingerprints that are moved for one element.
 const MOVES: u64 = 500;
 
-/// Least, usual and most bits of a fingerprint.
+/// Least, default and most bits of a fingerprint.
 const FINGERPRINT_BITS: [u32; 3] = [2, 8, 32];
 
 /// Most buckets: 2^40 bytes of 32-bit fingerprints.
@@ -139,7 +139,7 @@ pub(crate) const CUCKOO: Descriptor = Descriptor {
     search: None,
 };
 
-/// Buckets of a filter for this many elements.
+/// Returns the buckets of a filter for this many elements.
 fn buckets_for(elements: u64) -> u64 {
     (elements as f64 / (CELLS as f64 * LOAD)).ceil() as u64 + SPARE
 }
@@ -147,7 +147,7 @@ fn buckets_for(elements: u64) -> u64 {
 saved!(CuckooSpec { buckets, fingerprint_bits });
 
 impl CuckooSpec {
-    /// Pairs of a bucket and a fingerprint.
+    /// Returns the number of pairs of a bucket and a fingerprint.
     fn pairs(&self) -> f64 {
         self.buckets as f64 * (f64::from(self.fingerprint_bits).exp2() - 1.0)
     }
@@ -160,7 +160,7 @@ impl CuckooSpec {
         fpr_of_hashes(self.pairs() / 2.0, elements)
     }
 
-    /// Fingerprints stored of this many distinct elements.
+    /// Returns the number of fingerprints that this many distinct elements store.
     fn stored(&self, elements: f64) -> f64 {
         let hashes = self.pairs() / 2.0;
         hashes * fpr_of_hashes(hashes, elements)
@@ -169,20 +169,10 @@ impl CuckooSpec {
 
 impl Parameters for CuckooSpec {
     fn check(&self) -> Result<(), SpecError> {
-        let [least, usual, most] = FINGERPRINT_BITS;
-        if !(least..=most).contains(&self.fingerprint_bits) {
-            return Err(SpecError::new(format!(
-                "the fingerprint of a cuckoo filter has {least} to {most} bits, not {}; {usual} works",
-                self.fingerprint_bits
-            )));
-        }
-        if self.buckets == 0 || self.buckets > MAX_BUCKETS {
-            return Err(SpecError::new(format!(
-                "a cuckoo filter has 1 to {MAX_BUCKETS} buckets, not {}; 1048576 works",
-                self.buckets
-            )));
-        }
-        Ok(())
+        let [least, usual, most] = FINGERPRINT_BITS.map(u64::from);
+        let has = "the fingerprint of a cuckoo filter has";
+        check_range(has, least..=most, "bits", self.fingerprint_bits.into(), usual)?;
+        check_range("a cuckoo filter has", 1..=MAX_BUCKETS, "buckets", self.buckets, 1 << 20)
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -212,7 +202,7 @@ impl Parameters for CuckooSpec {
     }
 }
 
-/// A bucket, and the fingerprint that may stand there: 1 or more.
+/// A bucket, and a fingerprint (at least 1) that may be in it.
 type Place = (u64, u64);
 
 /// Cuckoo filter over the whole element.
@@ -226,13 +216,13 @@ pub struct CuckooFilter {
     covered: u64,
     /// The fingerprint that found no cell.
     apart: Option<Place>,
-    /// Whether another one found none.
+    /// Whether a second fingerprint found no cell.
     is_full: bool,
     counter: DistinctCounter,
 }
 
 impl CuckooFilter {
-    /// An empty filter.
+    /// Creates an empty filter.
     pub fn new(spec: CuckooSpec) -> Self {
         Self {
             spec,
@@ -252,37 +242,27 @@ impl CuckooFilter {
         (bucket, below((1 << self.spec.fingerprint_bits) - 1) + 1)
     }
 
-    /// The other bucket of a fingerprint.
+    /// Returns the other bucket of a fingerprint.
     const fn other(&self, (bucket, tag): Place) -> u64 {
         let sum = reduce(scattered(tag), self.spec.buckets);
         if sum >= bucket { sum - bucket } else { sum + self.spec.buckets - bucket }
     }
 
-    /// The word and the bit at which a cell begins.
-    const fn position(&self, bucket: u64, cell: u64) -> (usize, u32) {
-        let bit = (bucket * CELLS + cell) * self.spec.fingerprint_bits as u64;
-        ((bit / 64) as usize, (bit % 64) as u32)
+    /// Returns the bit at which a cell begins.
+    const fn bit_of(&self, bucket: u64, cell: u64) -> u64 {
+        (bucket * CELLS + cell) * self.spec.fingerprint_bits as u64
     }
 
-    /// The fingerprint in a cell, 0 for none.
+    /// Returns the fingerprint in a cell, or 0 if it is free.
     fn get(&self, bucket: u64, cell: u64) -> u64 {
-        let (word, bit) = self.position(bucket, cell);
-        let words = self.words.as_slice();
-        let next = words.get(word + 1).copied().unwrap_or(0);
-        let both = u128::from(next) << 64 | u128::from(words[word]);
-        (both >> bit) as u64 & ((1 << self.spec.fingerprint_bits) - 1)
+        field(self.words.as_slice(), self.bit_of(bucket, cell), self.spec.fingerprint_bits)
     }
 
-    /// Puts a fingerprint into a cell; the one that was there.
+    /// Puts a fingerprint into a cell; returns the one that was there.
     fn replace(&mut self, bucket: u64, cell: u64, tag: u64) -> u64 {
         let before = self.get(bucket, cell);
-        let (word, bit) = self.position(bucket, cell);
-        let changed = u128::from(before ^ tag) << bit;
-        let words = self.words.as_mut_slice();
-        words[word] ^= changed as u64;
-        if let Some(next) = words.get_mut(word + 1) {
-            *next ^= (changed >> 64) as u64;
-        }
+        let bit = self.bit_of(bucket, cell);
+        flip(self.words.as_mut_slice(), bit, before ^ tag);
         before
     }
 
@@ -310,7 +290,7 @@ impl CuckooFilter {
         free.is_some()
     }
 
-    /// Stores a fingerprint that is not there yet.
+    /// Stores a fingerprint that is not stored yet.
     fn store(&mut self, place: Place) {
         if self.apart.is_some() {
             self.fill();
@@ -326,7 +306,8 @@ impl CuckooFilter {
             if self.put(moved) {
                 return;
             }
-            // The cell looks random, and follows from what is there: so every run is the same.
+            // A pseudo-random cell that depends on the contents only, so that runs are
+            // reproducible.
             let cell = scattered(moved.0 ^ moved.1 << 20 ^ step << 54) >> 62;
             let tag = self.replace(moved.0, cell, moved.1);
             moved = (self.other((moved.0, tag)), tag);
@@ -334,7 +315,7 @@ impl CuckooFilter {
         self.apart = Some(moved);
     }
 
-    /// Says yes to everything from now on, so that no cell is needed.
+    /// Makes the filter say yes to everything from now on, which needs no cells.
     fn fill(&mut self) {
         let counter = self.counter;
         self.clear();
@@ -354,7 +335,7 @@ impl CuckooFilter {
     }
 }
 
-/// The number, scattered over 64 bits.
+/// Mixes the bits of a number.
 const fn scattered(number: u64) -> u64 {
     let mixed = (number ^ number >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (mixed ^ mixed >> 32).wrapping_mul(0x94d0_49bb_1331_11eb)
@@ -404,7 +385,7 @@ impl MembershipFilter for CuckooFilter {
 impl FilterState for CuckooFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
         state.distinct(Some(&self.counter))?;
-        state.u8(u8::from(self.is_full))?;
+        state.flag(self.is_full)?;
         let (bucket, tag) = self.apart.unwrap_or_default();
         state.u64(bucket)?;
         state.u64(tag)?;
@@ -465,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_holds_what_it_is_made_for() {
+    fn a_filter_holds_the_elements_it_is_sized_for() {
         for elements in [1, 10, 100, 1_000, 10_000, 100_000] {
             for seed in 0..20 {
                 let buckets = buckets_for(elements);
@@ -476,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_leads_back() {
+    fn the_other_bucket_of_the_other_bucket_is_the_first() {
         for buckets in [1, 2, 7, 64, 1001] {
             let filter = CuckooFilter::new(CuckooSpec { buckets, fingerprint_bits: 5 });
             for (bucket, tag) in

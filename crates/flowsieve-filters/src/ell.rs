@@ -8,21 +8,20 @@
 //!     m = 2^p registers of 32 bits:  u (8 bits) │ which of u-1, u-2, … u-24 were there (24 bits)
 //! ```
 //!
-//! Values are finer than those of a `HyperLogLog`: four of them, instead of one, are as likely
-//! together as all larger ones. With t = 2, k occurs with probability ρ(k) = 2^-(t + 1 + ⌊(k - 1) /
-//! 2^t⌋).
+//! Values are finer than those of a `HyperLogLog`: four values, not one, are together as likely as
+//! all larger ones. With t = 2, k occurs with probability ρ(k) = 2^-(t + 1 + ⌊(k - 1) / 2^t⌋).
 //!
 //! # Operations
 //!
-//! - insert: raise u to k, and move the bits down by as much; or, if k is lower, set its bit.
+//! - insert: raise u to k, and shift the bits down by the difference; or set the bit of a lower k.
 //! - union: the larger u of each pair of registers, and the bits of both.
 //!
 //! # Formulas
 //!
 //! A stream is counted by the martingale (HIP) estimator: with P the probability that a new element
 //! changes a register, each change stands for 1 / P elements. P is a sum over the registers, in
-//! whole numbers of 2^-64. After a union, which has no order, the count is the n of the largest
-//! likelihood, for which
+//! whole multiples of 2^-64. After a union, whose order of insertions is not known, the count is
+//! the n of maximum likelihood, for which
 //!
 //! ```text
 //!     P = Σ ρ(k)/m / (exp(n ρ(k)/m) - 1)     over all k that were there, as far as registers tell
@@ -42,7 +41,7 @@
 //!
 //! # Limits
 //!
-//! Say whether an element was there: it is no [`MembershipFilter`](super::MembershipFilter).
+//! It only counts: it is no [`MembershipFilter`](super::MembershipFilter).
 //!
 //! # Example
 //!
@@ -65,13 +64,13 @@
 use super::Estimate;
 use crate::hashing::{Digest, mix};
 
-/// Binary logarithm of the values that are equally likely (t).
+/// Binary logarithm of the number of equally likely values (t).
 const T: u32 = 2;
 
-/// Values below the largest one that are remembered (d).
+/// Number of values below the largest one that a register remembers (d).
 const D: u32 = 24;
 
-/// Stream of [`mix`] that chooses register and value.
+/// Stream of [`mix`] that gives register and value.
 const HASH: u64 = 0x50;
 
 /// A count of distinct digests.
@@ -86,7 +85,7 @@ pub struct ExaLogLog {
 }
 
 impl ExaLogLog {
-    /// Least precision (p).
+    /// Lowest precision (p).
     pub const MIN_PRECISION: u8 = 2;
 
     /// Highest precision.
@@ -95,24 +94,24 @@ impl ExaLogLog {
     /// Bytes of a register.
     pub const REGISTER_BYTES: u64 = 4;
 
-    /// The highest precision whose registers fit into `bytes`, if any does.
+    /// Returns the highest precision whose registers fit into `bytes`, or `None` if none does.
     pub fn precision_within(bytes: u64) -> Option<u8> {
         let precision = (bytes / Self::REGISTER_BYTES).checked_ilog2()?;
         let precision = precision.min(Self::MAX_PRECISION.into()) as u8;
         (precision >= Self::MIN_PRECISION).then_some(precision)
     }
 
-    /// Bytes of the registers of a precision.
+    /// Returns the bytes of the registers of a precision.
     pub const fn bytes_of(precision: u8) -> u64 {
         Self::REGISTER_BYTES << precision
     }
 
-    /// Relative standard error of the count of a stream.
+    /// Returns the relative standard error of the count of a stream.
     pub fn std_error_of(registers: f64) -> f64 {
         ONE_STREAM / registers.sqrt()
     }
 
-    /// A count with 2^`precision` (p, 2 to 21) registers; others are brought into this range.
+    /// Creates a count with 2^`precision` registers; the precision (p) is clamped to 2 to 21.
     pub fn new(precision: u8) -> Self {
         let precision = precision.clamp(Self::MIN_PRECISION, Self::MAX_PRECISION);
         Self {
@@ -135,7 +134,7 @@ impl ExaLogLog {
         }
         *register = after;
         if let Some((count, variance)) = &mut self.stream {
-            // At least one change is possible, as this one was.
+            // Not 0: this element has just changed a register.
             let seen = self.changes as f64 / UNITS;
             *count += seen.recip();
             *variance += (1.0 - seen) / (seen * seen);
@@ -144,11 +143,11 @@ impl ExaLogLog {
         self.changes -= u128::from(of(before)) - u128::from(of(after));
     }
 
-    /// The count of what was inserted here or there.
+    /// Adds the elements of another count.
     ///
     /// # Errors
     ///
-    /// Another precision.
+    /// The counts differ in precision.
     pub fn union(&mut self, other: &Self) -> Result<(), DifferentPrecision> {
         if other.precision != self.precision {
             return Err(DifferentPrecision);
@@ -168,18 +167,18 @@ impl ExaLogLog {
         Ok(())
     }
 
-    /// The count with its standard error.
+    /// Returns the count with its standard error.
     pub fn estimate(&self) -> Estimate {
         let (distinct, variance) = self.stream.unwrap_or_else(|| self.most_likely());
         Estimate::scattered(distinct, variance)
     }
 
-    /// Bytes of the registers.
+    /// Returns the bytes of the registers.
     pub fn memory_bytes(&self) -> u64 {
         self.registers.len() as u64 * Self::REGISTER_BYTES
     }
 
-    /// Clears it.
+    /// Clears the count.
     pub fn clear(&mut self) {
         self.registers.fill(0);
         self.changes = 1 << 64;
@@ -190,8 +189,8 @@ impl ExaLogLog {
         self.changes == 1 << 64
     }
 
-    /// The precision, whether it counts one stream, that count and its variance, and the registers;
-    /// all little-endian.
+    /// Returns the count as bytes, all little-endian: the precision, whether it counts one stream,
+    /// that count and its variance, and the registers.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (count, variance) = self.stream.unwrap_or_default();
         let mut bytes = vec![self.precision as u8, u8::from(self.stream.is_some())];
@@ -238,12 +237,13 @@ impl ExaLogLog {
         of_each.map(|&register| u128::from(changes_of(register, self.precision))).sum()
     }
 
-    /// The count of the largest likelihood, and the inverse of the information about it.
+    /// Returns the count of maximum likelihood, and the inverse of the Fisher information as its
+    /// variance.
     fn most_likely(&self) -> (f64, f64) {
         if self.is_empty() {
             return (0.0, 0.0);
         }
-        // How many values with a probability of 2^-j in a register were there.
+        // Number of values with a probability of 2^-j in a register that occurred.
         let mut there = [0_u64; 65];
         for &register in &self.registers {
             for value in values_of(register) {
@@ -251,7 +251,7 @@ impl ExaLogLog {
             }
         }
         let missed = self.changes as f64 / UNITS;
-        // Falls with n; where it is 0 the likelihood is largest.
+        // Slope of the log-likelihood, which falls with n and is 0 at the maximum.
         let slope = |n: f64| -> f64 {
             let terms = there.iter().zip(0..).filter(|&(&count, _)| count > 0);
             let terms = terms.map(|(&count, j)| {
@@ -262,7 +262,7 @@ impl ExaLogLog {
         };
         let (mut low, mut high) = (0.0_f64, f64::from(64 - 1).exp2());
         for _ in 0..200 {
-            // By size first, then by halves.
+            // Bisect the logarithm above 1, and the number itself below.
             let middle = if low > 1.0 { (low * high).sqrt() } else { f64::midpoint(low, high) };
             if slope(middle) > 0.0 {
                 low = middle;
@@ -287,48 +287,48 @@ impl ExaLogLog {
     }
 }
 
-/// Sketches of different precision have no union.
+/// Error of the union of counts that differ in precision.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("counts with different numbers of registers have no union; take the same memory for both")]
 pub struct DifferentPrecision;
 
-/// All of the probability.
+/// Probability 1 in units of 2^-64.
 const UNITS: f64 = 18_446_744_073_709_551_616.0;
 
-/// Standard error times √m of one stream: √(ln b (1 + z) / 2).
+/// Standard error of one stream times √m: √(ln b (1 + z) / 2).
 const ONE_STREAM: f64 = 0.306_265_466;
 
-/// Largest value (k).
+/// Returns the largest value (k).
 const fn largest(precision: u32) -> u32 {
     (65 - precision - T) << T
 }
 
-/// The value of a hash whose highest bits are the register.
+/// Returns the value of a hash whose highest bits are the register.
 #[inline]
 const fn value_of(hash: u64, precision: u32) -> u32 {
-    // The lowest t bits choose one of the values that are equally likely. In front of them a one
-    // ends the zeros.
+    // The lowest t bits choose one of the equally likely values. A one in front of them bounds the
+    // number of zeros.
     let zeros = (hash << precision | 1 << (precision + T - 1)).leading_zeros();
     (zeros << T) + (hash as u32 & ((1 << T) - 1)) + 1
 }
 
-/// j, if a register sees this value with probability 2^-j.
+/// Returns j if a register sees this value with probability 2^-j.
 const fn exponent(value: u32, precision: u32) -> u32 {
     let j = T + 1 + ((value - 1) >> T);
     if j < 64 - precision { j } else { 64 - precision }
 }
 
-/// Probability of a value in a register of all, in units of 2^-64.
+/// Returns the probability that an element has this value in a given register, in units of 2^-64.
 const fn units(value: u32, precision: u32) -> u64 {
     1 << (64 - precision - exponent(value, precision))
 }
 
-/// The register after a value.
+/// Returns the register after a value.
 #[inline]
 const fn raised(register: u32, value: u32) -> u32 {
     let largest = register >> D;
     if value > largest {
-        // The largest one so far becomes a bit, as far as there is one.
+        // The largest value so far, if there is one, becomes a bit.
         let bits = register & LOWER | if largest > 0 { 1 << D } else { 0 };
         let down = value - largest;
         value << D | if down > D { 0 } else { bits >> down }
@@ -341,13 +341,13 @@ const fn raised(register: u32, value: u32) -> u32 {
 
 const LOWER: u32 = (1 << D) - 1;
 
-/// The register after all values of both.
+/// Returns the register after all values of both.
 fn merged(one: u32, other: u32) -> u32 {
     let (high, low) = if one >= other { (one, other) } else { (other, one) };
     values_of(low).fold(high, raised)
 }
 
-/// The values that a register tells of, the largest first.
+/// Iterates over the values that a register has recorded, the largest first.
 fn values_of(register: u32) -> impl Iterator<Item = u32> {
     let largest = register >> D;
     let below = (1..=D).filter(move |below| register >> (D - below) & 1 == 1);
@@ -355,18 +355,19 @@ fn values_of(register: u32) -> impl Iterator<Item = u32> {
     all.take(if largest == 0 { 0 } else { usize::MAX })
 }
 
-/// Probability of the values that would change a register, in units of 2^-64.
+/// Returns the probability of a value that would change a register, in units of 2^-64.
 fn changes_of(register: u32, precision: u32) -> u64 {
     let top = register >> D;
-    // Those above the largest one: what is left of the values as likely as it, and all that are
-    // less likely.
+    // Values above the largest one: the remaining ones that are as likely, and all less likely
+    // ones.
     let above = if top == 0 {
         1 << (64 - precision)
     } else {
         let (group, place) = ((top - 1) >> T, (top - 1) & ((1 << T) - 1));
         let rest = u64::from((1 << T) - 1 - place) * units(top, precision);
         let last = (largest(precision) - 1) >> T;
-        // As likely together as the group before them, of which the last two are alike.
+        // Together the less likely values are as likely as this group, since the last two groups
+        // are equally likely.
         let others = if group == last { 0 } else { units((group << T) + 1, precision) << T };
         rest + others
     };
@@ -375,10 +376,10 @@ fn changes_of(register: u32, precision: u32) -> u64 {
     above + missing.map(|value| units(value, precision)).sum::<u64>()
 }
 
-/// Whether there are such registers.
+/// Returns whether insertions can lead to this register.
 fn is_possible(register: u32, precision: u32) -> bool {
     let top = register >> D;
-    // No values below 1.
+    // Bits for values below 1 have to be 0.
     let lowest = if top == 0 { D } else { D.saturating_sub(top - 1) };
     top <= largest(precision) && register & ((1 << lowest) - 1) & LOWER == 0
 }
@@ -430,7 +431,7 @@ mod tests {
                 println!(
                     "p {precision} union {split}: mean {mean:.5}, {sd:.5}, stated {stated:.5}, published {expected:.5}"
                 );
-                // The largest likelihood is off by a share of 1 / m.
+                // The maximum likelihood estimate has a bias of about 1 / m.
                 let bias = if split { 1.0 / registers } else { 0.0 };
                 assert!(mean.abs() < 4.0 * expected / runs.sqrt() + bias, "{split} {mean}");
                 // The relative error of a standard deviation of 400 runs is 1 / √800 = 3.5 %.
@@ -453,9 +454,10 @@ mod tests {
         }
     }
 
-    /// By the definition: the values of a register, one by one, with the probability of all others.
+    /// Compares with the definition: the values of a register one by one, and the probability of
+    /// all others.
     #[test]
-    fn registers_tell_what_values_they_saw() {
+    fn registers_record_their_values() {
         let precision = 5;
         for seed in 0..300_u64 {
             let mut register = 0;
@@ -480,7 +482,7 @@ mod tests {
         assert_eq!(all, 1 << (64 - precision));
     }
 
-    /// Each value comes as often as its probability says.
+    /// Each value occurs with its probability.
     #[test]
     fn values_have_their_probabilities() {
         let digester = Digester::new(9);
@@ -550,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_what_has_no_union() {
+    fn sizes_and_refused_unions() {
         assert_eq!(
             [15, 16, 4096, 5000].map(ExaLogLog::precision_within),
             [None, Some(2), Some(10), Some(10)]

@@ -1,19 +1,19 @@
-//! A count of distinct elements, how far off it may be, and its bounds.
+//! A count of distinct elements, its standard error, and its bounds.
 //!
 //! # Bounds
 //!
-//! A stream's count is what was seen (X) and the mean of what was missed (μ, with a variance V).
-//! What was missed is a sum of geometric numbers, one before each element that was seen. A negative
-//! binomial with the same mean and variance stands for it, so that bounds also hold where next to
-//! nothing is missed, and no normal interval does:
+//! A stream's count is the number of elements seen (X) and the mean of those missed (μ, with a
+//! variance V). The number missed is a sum of geometric numbers, one before each element that was
+//! seen. It is modelled by a negative binomial with the same mean and variance, so that bounds also
+//! hold if next to nothing is missed, where no normal interval does:
 //!
 //! ```text
 //!     lower = X + 2 % quantile of (μ, V)
 //!     upper = X + 98 % quantile of (μ + m, V + v)      m, v: of those missed before the next one seen
 //! ```
 //!
-//! With tails of 2 % the bounds hold in 95 to 98 of 100 cases; in more where nearly every count is
-//! exact. A count that rests on no stream ([`Basis::Scatter`]) is taken to be normal.
+//! With tails of 2 % the bounds hold in 95 to 98 of 100 cases, and in more if nearly every count is
+//! exact. A count without a stream ([`Basis::Scatter`]) is assumed to be normal.
 //!
 //! There is no upper bound ([`Estimate::upper`] is `None`) when a filter notices so few new
 //! elements that any number may have been missed.
@@ -27,20 +27,20 @@ use serde::{Deserialize, Serialize};
 pub struct Estimate {
     /// The count.
     pub distinct: f64,
-    /// Its variance, itself estimated without bias.
+    /// The variance, itself estimated without bias.
     pub variance: f64,
-    /// Where it comes from.
+    /// The basis of the count.
     pub basis: Basis,
 }
 
-/// Where an [`Estimate`] comes from: its bounds depend on it.
+/// The basis of an [`Estimate`], on which its bounds depend.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub enum Basis {
-    /// A stream of insertions that was watched.
+    /// An observed stream of insertions.
     Stream(Seen),
     /// The state of an array or of registers alone.
     Scatter,
-    /// A union of sets whose sizes alone are known: there is no estimate, only bounds.
+    /// A union of sets of which only the sizes are known: there is no estimate, only bounds.
     Bounds {
         /// Lower bound.
         lower: u64,
@@ -53,31 +53,31 @@ pub enum Basis {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Seen {
     /// Elements that were noticed as new: there are at least this many (X). The rest of the count
-    /// is the mean of what was missed (μ).
+    /// is the mean of the elements missed (μ).
     pub elements: u64,
-    /// Mean number of new elements missed until the next one is seen, summed over the streams (m);
-    /// infinite if too few are seen for the count to mean anything.
+    /// Mean number of new elements missed until the next one is seen, summed over the streams (m).
+    /// Infinite if too few are seen for an upper bound.
     pub next_mean: f64,
     /// Variance of that number, summed in the same way (v).
     pub next_variance: f64,
-    /// Streams: the means over them are what bounds use.
+    /// Number of streams; the bounds use the means over them.
     pub streams: u32,
 }
 
 impl Default for Basis {
-    /// No stream: nothing was seen, and nothing missed.
+    /// Returns a stream without elements.
     fn default() -> Self {
         Self::Stream(Seen::default())
     }
 }
 
 impl Estimate {
-    /// A count whose error is about normal.
+    /// Creates a count whose error is about normal.
     pub const fn scattered(distinct: f64, variance: f64) -> Self {
         Self { distinct, variance, basis: Basis::Scatter }
     }
 
-    /// A union of sets whose sizes have these bounds.
+    /// Creates the estimate of a union of which only these bounds are known.
     pub(crate) const fn bounded(lower: u64, upper: Option<u64>) -> Self {
         let middle = match upper {
             Some(upper) => lower as f64 + (upper as f64 - lower as f64) / 2.0,
@@ -86,7 +86,7 @@ impl Estimate {
         Self { distinct: middle, variance: 0.0, basis: Basis::Bounds { lower, upper } }
     }
 
-    /// The count, or `None` if only its bounds are known.
+    /// Returns the count, or `None` if only its bounds are known.
     pub const fn point(self) -> Option<f64> {
         match self.basis {
             Basis::Bounds { .. } => None,
@@ -94,21 +94,22 @@ impl Estimate {
         }
     }
 
-    /// The standard error of that.
+    /// Returns the standard error of the count, or `None` if only its bounds are known.
     pub fn point_error(self) -> Option<f64> {
         self.point().map(|_| self.std_error())
     }
 
-    /// Standard error of the count.
+    /// Returns the standard error of the count.
     pub fn std_error(self) -> f64 {
         self.variance.sqrt()
     }
 
-    /// Lower bound: with [`Estimate::upper`] it holds the true count in 95 of 100 cases or more.
+    /// Returns the lower bound. With [`Estimate::upper`] it contains the true count in at least 95
+    /// of 100 cases.
     pub fn lower(self) -> u64 {
         match self.basis {
             Basis::Stream(seen) => {
-                let missed = missed_quantile(Tail::Low, self.missed(seen), self.variance);
+                let missed = missed_quantile(LOW, self.missed(seen), self.variance);
                 seen.elements.saturating_add(missed.floor() as u64)
             }
             Basis::Scatter => (self.distinct - Z * self.std_error()).round() as u64,
@@ -116,7 +117,8 @@ impl Estimate {
         }
     }
 
-    /// Upper bound; `None` if there is none, because too few new elements would be noticed now.
+    /// Returns the upper bound, or `None` if there is none, because too few new elements would be
+    /// noticed now.
     pub fn upper(self) -> Option<u64> {
         match self.basis {
             Basis::Stream(seen) if seen.next_mean == f64::INFINITY => None,
@@ -124,7 +126,7 @@ impl Estimate {
                 let streams = f64::from(seen.streams.max(1));
                 let mean = self.missed(seen) + seen.next_mean / streams;
                 let variance = self.variance + seen.next_variance / streams;
-                let missed = missed_quantile(Tail::High, mean, variance);
+                let missed = missed_quantile(HIGH, mean, variance);
                 Some(seen.elements.saturating_add(missed.ceil() as u64))
             }
             Basis::Scatter => Some((self.distinct + Z * self.std_error()).round() as u64),
@@ -132,17 +134,17 @@ impl Estimate {
         }
     }
 
-    /// Whether the count has no upper bound: what was counted is too full.
+    /// Returns whether the count has no upper bound: the filter is too full.
     pub fn is_full(self) -> bool {
         self.upper().is_none()
     }
 
-    /// Mean of what was missed.
+    /// Returns the mean number of missed elements.
     fn missed(self, seen: Seen) -> f64 {
         (self.distinct - seen.elements as f64).max(0.0)
     }
 
-    /// The count of two disjoint sets, estimated independently.
+    /// Returns the count of two disjoint sets, estimated independently.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let sum = Self {
@@ -172,12 +174,13 @@ impl Estimate {
         }
     }
 
-    /// The count of what is in both of two sets, from the counts of each and of their union by the
-    /// fill of arrays with the same functions; `None` if one of them has bounds only.
+    /// Returns the count of the intersection of two sets, from the counts of each and of their
+    /// union, all by the fill of arrays with the same functions; `None` if one of them only has
+    /// bounds.
     ///
-    /// With A, B and U these counts it is A + B - U. Logarithms of the shares of clear bits vary
-    /// together as much as that of an array of the common elements would vary alone, so with the
-    /// variance V(n) of a count of n elements that of C common ones is
+    /// With A, B and U these counts it is A + B - U. The covariance of the logarithms of the shares
+    /// of clear bits is the variance of that of an array of the common elements alone. So with the
+    /// variance V(n) of a count of n elements, that of C common ones is
     ///
     /// ```text
     ///     V(U) - V(A) - V(B) + 2 V(C),     V(C) ≤ V(A) (C / A)², V(B) (C / B)²
@@ -192,37 +195,34 @@ impl Estimate {
     }
 }
 
-/// Share of the cases in each tail.
+/// Probability of each tail.
 const TAIL: f64 = 0.02;
 
-/// The normal quantile of that.
+/// The normal quantile of 1 - [`TAIL`].
 const Z: f64 = 2.053_748_910_631_823;
 
-#[derive(Clone, Copy)]
-enum Tail {
-    Low,
-    High,
-}
+/// The lower bound: its probability, and the normal quantile of that.
+const LOW: (f64, f64) = (TAIL, -Z);
 
-/// Up to this mean the negative binomial is summed up, beyond it is a skewed normal.
+/// The upper bound: its probability, and the normal quantile of that.
+const HIGH: (f64, f64) = (1.0 - TAIL, Z);
+
+/// Mean up to which the negative binomial is summed up; above it is approximated by a skewed
+/// normal.
 const MOST_SUMMED: f64 = 200.0;
 
-/// The same for variance / mean.
+/// Ratio of variance and mean up to which the negative binomial is summed up.
 const MOST_SPREAD: f64 = 50.0;
 
-/// Quantile of a number that is missed, of this mean and variance: that of the negative binomial,
-/// or of the normal with the negative binomial's skewness (Cornish and Fisher's expansion to its
-/// first term).
-fn missed_quantile(tail: Tail, mean: f64, variance: f64) -> f64 {
+/// Returns a quantile of the number of missed elements, given its mean and variance: that of the
+/// negative binomial, or of the normal with its skewness (the Cornish-Fisher expansion to its first
+/// term).
+fn missed_quantile((share, z): (f64, f64), mean: f64, variance: f64) -> f64 {
     if mean <= 0.0 {
         return 0.0;
     }
-    // The negative binomial has more variance than mean.
+    // The variance of a negative binomial is above its mean.
     let variance = variance.max(mean * (1.0 + 1e-7));
-    let (share, z) = match tail {
-        Tail::Low => (TAIL, -Z),
-        Tail::High => (1.0 - TAIL, Z),
-    };
     let spread = variance / mean;
     if mean >= MOST_SUMMED || spread >= MOST_SPREAD {
         let skewness = 2.0f64.mul_add(spread, -1.0) / variance.sqrt();
@@ -232,7 +232,7 @@ fn missed_quantile(tail: Tail, mean: f64, variance: f64) -> f64 {
     let mut probability = (-mean * mean * spread.ln() / (variance - mean)).exp();
     let mut sum = probability;
     let mut number = 0.0;
-    // A sum of probabilities falls short of 1 by rounding, but not by as much as a tail.
+    // Rounding makes the sum of all probabilities fall short of 1, but by less than a tail.
     while sum < share {
         probability *= (mean * mean / variance + number * (1.0 - mean / variance)) / (number + 1.0);
         number += 1.0;
@@ -245,7 +245,7 @@ fn missed_quantile(tail: Tail, mean: f64, variance: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Numbers of `scipy.stats.nbinom.ppf(P, m²/(v - m), m/v)`, and of Poisson where v = m.
+    /// Numbers of `scipy.stats.nbinom.ppf(P, m²/(v - m), m/v)`, and of Poisson if v = m.
     #[test]
     fn quantiles_are_those_of_the_negative_binomial() {
         for (mean, variance, low, high) in [
@@ -254,7 +254,7 @@ mod tests {
             (1.0, 1.0, 0.0, 3.0),
             (10.0, 10.0, 4.0, 17.0),
         ] {
-            for (tail, expected) in [(Tail::Low, low), (Tail::High, high)] {
+            for (tail, expected) in [(LOW, low), (HIGH, high)] {
                 let quantile = missed_quantile(tail, mean, variance);
                 assert!((quantile - expected).abs() < 1e-9, "{mean} {variance}");
             }
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn the_sum_and_the_expansion_meet() {
         for spread in [1.001, 1.5, 5.0, 20.0] {
-            for tail in [Tail::Low, Tail::High] {
+            for tail in [LOW, HIGH] {
                 let summed = missed_quantile(tail, 199.9, 199.9 * spread);
                 let expanded = missed_quantile(tail, 200.1, 200.1 * spread);
                 assert!(
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_what_is_exact_are_exact() {
+    fn bounds_of_exact_counts_are_exact() {
         let seen = |elements| Estimate {
             distinct: elements as f64,
             variance: 0.0,
@@ -295,7 +295,7 @@ mod tests {
         assert!(full.is_full() && both.plus(full).is_full() && scattered.plus(full).is_full());
     }
 
-    /// Whatever a file or a tally says.
+    /// A file or a tally may hold any numbers.
     #[test]
     fn absurd_numbers_have_bounds_too() {
         for number in [0.0, 1e-300, 1e300, f64::MAX, f64::INFINITY, f64::NAN] {

@@ -1,6 +1,6 @@
-//! Counting distinct elements by how full an array is, where no stream of insertions was watched.
+//! Counting distinct elements by the fill of an array, if no stream of insertions was counted.
 //!
-//! Of m bits, each of n elements misses a given one with probability 1 - p. With X set bits
+//! Each of n elements leaves a given one of m bits alone with probability 1 - p. With X set bits
 //!
 //! ```text
 //!     n = ln(1 - X/m) / ln(1 - p)
@@ -8,14 +8,14 @@
 //!
 //! - k independent positions ("linear counting" of k n balls): 1 - p = (1 - 1/m)^k, and
 //!   variance m (e^U - U - 1) / k² with U = k n / m. The same holds for k parts of m / k.
-//! - k of the eight words of a cache line, one bit in each: p = k / m. The bits of a line depend on
-//!   each other, so the variance of the number of clear bits Z is the sum over all pairs. With A =
-//!   (1 - p)^n a bit and another are both clear with probability A² (1 + (r - p²) / (1 - p)²)^n,
-//!   where r = P(an element sets both): 0 in the same word and in different lines, and c / (m /
-//!   512) / 64² for two words of a line that an element takes with probability c (and as much in
-//!   lines of shorter words). To first
-//!   order the variance of n is that of Z over (m A ln(1 - p))². Bits of an element in several
-//!   lines, which are independent, count as if they were of several elements.
+//! - k of the eight words of a cache line, one bit in each: p = k / m. The bits of a line
+//!   depend on each other, so the variance of the number of clear bits Z is a sum over all
+//!   pairs. With A = (1 - p)^n, two bits are both clear with probability A² (1 + (r - p²) /
+//!   (1 - p)²)^n, where r = P(an element sets both): 0 in the same word and in different
+//!   lines, and c / (m / 512) / 64² for two words of a line that an element takes with
+//!   probability c (analogously for shorter words). To first order the variance of n is that
+//!   of Z over (m A ln(1 - p))². The bits of an element in several lines are independent, and
+//!   count like those of several elements.
 //!
 //! Reference: Whang, Vander-Zanden, Taylor, "A linear-time probabilistic counting algorithm for
 //! database applications", ACM TODS 15(2), 1990.
@@ -55,8 +55,8 @@ pub(super) fn in_lines(ones: u64, shape: LineShape, probes: u32) -> Option<Estim
     let of_share = |share: u32| f64::from(share) / m;
     let missed: f64 = shares(probes).map(|share| (-of_share(share)).ln_1p()).sum();
     let distinct = (-(ones as f64 / m)).ln_1p() / missed;
-    // Relative excess of the probability that two bits are clear over A², where an element sets
-    // both with a probability that depends on how many it sets in a line.
+    // Relative excess over A² of the probability that two bits are clear. `both` returns the
+    // probability that an element sets both, given the number of bits that it sets in a line.
     let excess = |both: &dyn Fn(u32) -> f64| {
         let of_all: f64 = shares(probes)
             .map(|share| {
@@ -95,7 +95,8 @@ mod tests {
         assert_eq!(in_lines(1024, 2.into(), 8), None);
     }
 
-    /// Mean within four standard errors, and the spread that the formula says, over 300 filters.
+    /// Checks over 300 filters that the mean is within four standard errors, and the spread is that
+    /// of the formula.
     fn check(name: &str, elements: u64, estimate: impl Fn(&[Digest]) -> Estimate) {
         const RUNS: u64 = 300;
         let n = elements as f64;
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fill_of_a_bloom_filter_counts_as_the_formula_says() {
+    fn the_fill_of_a_bloom_filter_counts_by_the_formula() {
         for (bits, probes, elements) in [(4096, 1, 3000), (8000, 4, 2000), (8000, 7, 1000)] {
             check("bloom", elements, |digests| {
                 let mut filter = BloomFilter::new(bits, probes);
@@ -135,7 +136,7 @@ mod tests {
 
     /// Two filters of 2,000 elements each, with and without common ones.
     #[test]
-    fn what_two_filters_have_in_common_varies_as_the_formula_says() {
+    fn intersections_vary_by_the_formula() {
         const RUNS: u64 = 300;
         for shared in [0, 100, 1000, 2000] {
             for lines in [false, true] {
@@ -173,7 +174,8 @@ mod tests {
                 }
                 let name = format!("{shared} in common, lines: {lines}");
                 assert!(inside >= RUNS * 92 / 100, "{name}: {inside}");
-                // Nothing is below 0, so without common elements half of the errors are cut off.
+                // Counts are clamped at 0, so without common elements half of the errors are cut
+                // off.
                 if shared > 0 {
                     let runs = RUNS as f64;
                     assert!(
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fill_of_lines_counts_as_the_formula_says() {
+    fn the_fill_of_lines_counts_by_the_formula() {
         for (lines, probes, elements) in [(20, 1, 5000), (16, 4, 2000), (40, 8, 2000), (3, 5, 200)]
         {
             check("lines", elements, |digests| {

@@ -15,11 +15,11 @@
 //! # Formulas
 //!
 //! For n much larger than m the standard error is 0.833 / √m for one stream (the martingale
-//! estimator of [`super::DistinctCounter`], applied to registers) and 1.04 / √m after a union, whose
-//! order of insertions is not known. Up to 3/32 m elements the sketch keeps their hashes, and is
-//! nearly exact; between the two the stated error is that of the martingale from there on,
-//! `∫ (1 / q - 1) dx`, where q is the probability that the next element raises a register, and of a
-//! union that of linear counting, `m (eᵗ - t - 1)` at t = n / m.
+//! estimator of [`super::DistinctCounter`], applied to registers) and 1.04 / √m after a union,
+//! whose order of insertions is not known. Up to 3/32 m elements the sketch keeps their hashes, and
+//! is nearly exact. In between, the variance is `∫ (1 / q - 1) dx` for one stream, where q is the
+//! probability that the next element raises a register, and that of linear counting,
+//! `m (eᵗ - t - 1)` at t = n / m, after a union.
 //!
 //! | p | bytes, about | one stream | after a union |
 //! |---|---|---|---|
@@ -27,12 +27,12 @@
 //! | 12 | 4 kB | 1.3 % | 1.6 % |
 //! | 14 | 16 kB | 0.65 % | 0.81 % |
 //!
-//! A [`SubsetFilter`](super::SubsetFilter) that halves what it watches is more exact than this in
-//! equal memory, for any number of elements.
+//! A halving [`SubsetFilter`](super::SubsetFilter) is more exact in the same memory, for any number
+//! of elements.
 //!
 //! # Limits
 //!
-//! Say whether an element was there: it is no [`MembershipFilter`](super::MembershipFilter).
+//! It only counts: it is no [`MembershipFilter`](super::MembershipFilter).
 //!
 //! # Example
 //!
@@ -66,33 +66,37 @@ pub struct HyperLogLog {
 }
 
 impl HyperLogLog {
-    /// Least precision (p).
+    /// Lowest precision (p).
     pub const MIN_PRECISION: u8 = 4;
 
     /// Highest precision.
     pub const MAX_PRECISION: u8 = 21;
 
-    /// The highest precision whose registers fit into this many bytes, if any does.
+    /// Returns the highest precision whose registers fit into this many bytes, or `None` if none
+    /// does.
     pub fn precision_within(bytes: u64) -> Option<u8> {
         let precision = bytes.checked_ilog2()?.min(Self::MAX_PRECISION.into()) as u8;
         (precision >= Self::MIN_PRECISION).then_some(precision)
     }
 
-    /// A count with 2^`precision` (p, 4 to 21) registers of one byte; others are brought into this
-    /// range.
+    /// Creates a count with 2^`precision` registers of one byte; the precision (p) is clamped to 4
+    /// to 21.
     pub fn new(precision: u8) -> Self {
         let precision = precision.clamp(Self::MIN_PRECISION, Self::MAX_PRECISION);
-        Self { sketch: empty_sketch(precision), precision, one_stream: true }
+        let Ok(sketch) = HllSketch::new(precision, HllType::Hll8) else {
+            unreachable!("a precision lies between 4 and 21")
+        };
+        Self { sketch, precision, one_stream: true }
     }
 
     /// Counts the element unless it was counted before.
     pub fn insert(&mut self, digest: Digest) {
-        // The sketch hashes what it is given, in the machine's byte order: give it the same bytes
-        // everywhere.
+        // The sketch hashes a number in the machine's byte order: pass the same bytes on all
+        // machines.
         self.sketch.update(digest.value().to_le());
     }
 
-    /// The count of what was inserted here or there. Of two precisions the lower one is kept.
+    /// Adds the elements of another count. Keeps the lower of two precisions.
     pub fn union(&mut self, other: &Self) {
         if other.sketch.is_empty() {
             return;
@@ -108,16 +112,16 @@ impl HyperLogLog {
         self.one_stream = false;
     }
 
-    /// The count with its standard error.
+    /// Returns the count with its standard error.
     pub fn estimate(&self) -> Estimate {
         let distinct = self.sketch.estimate();
         Estimate::scattered(distinct, self.variance(distinct))
     }
 
-    /// Variance of the count of this many elements.
+    /// Returns the variance of the count of this many elements.
     fn variance(&self, elements: f64) -> f64 {
         let registers = f64::from(1_u32 << self.precision);
-        // The most elements whose hashes are kept, of 26 bits.
+        // Up to this many elements the sketch keeps hashes of 26 bits.
         let kept = if self.precision < 8 { 7.0 } else { registers * 3.0 / 32.0 };
         let of_hashes = |elements: f64| elements * elements / f64::from(1 << 27);
         if elements <= kept {
@@ -131,7 +135,7 @@ impl HyperLogLog {
         if load > MANY {
             return ONE_STREAM * ONE_STREAM * elements * load;
         }
-        // By the midpoints of steps in a geometric sequence.
+        // Midpoint rule with steps in a geometric sequence.
         let factor = (elements / kept).powf(1.0 / f64::from(STEPS));
         let mut end = kept;
         let missed: f64 = (0..STEPS)
@@ -145,26 +149,23 @@ impl HyperLogLog {
         of_hashes(kept) + missed
     }
 
-    /// Bytes that the count occupies now.
+    /// Returns the bytes that the count occupies now.
     pub fn memory_bytes(&self) -> u64 {
         self.sketch.estimated_size() as u64
     }
 
-    /// Clears it.
+    /// Clears the count.
     pub fn clear(&mut self) {
         *self = Self::new(self.precision);
     }
 }
 
-fn empty_sketch(precision: u8) -> HllSketch {
-    HllSketch::new(precision, HllType::Hll8).expect("a precision lies between 4 and 21")
-}
-
-/// Probability that an element raises its register, after `load` elements per register.
+/// Returns the probability that an element raises its register after `load` elements per register.
 fn rise_probability(load: f64) -> f64 {
     let (mut below, mut sum, mut rate) = (0.0, 0.0, 1.0);
     for _ in 0..=u64::BITS {
-        // A register is at most r with probability e^(-load 2^-r), and then raised with 2^-r.
+        // A register is at most r with probability e^(-load 2^-r); a register of r is raised with
+        // 2^-r.
         let at_most = (-load * rate).exp();
         sum += rate * (at_most - below);
         below = at_most;
@@ -176,13 +177,13 @@ fn rise_probability(load: f64) -> f64 {
 /// Steps of the integral over the elements.
 const STEPS: u32 = 64;
 
-/// Elements a register from which the error is the one of many.
+/// Elements per register above which the error is that of n much larger than m.
 const MANY: f64 = 100.0;
 
-/// Standard error times √m of one stream: √(ln 2).
+/// Standard error of one stream times √m: √(ln 2).
 const ONE_STREAM: f64 = 0.832_554_611_157_697_8;
 
-/// Standard error times √m after a union: √(3 ln 2 - 1).
+/// Standard error after a union times √m: √(3 ln 2 - 1).
 const UNION: f64 = 1.038_958_562_177_293_4;
 
 #[cfg(test)]
@@ -199,7 +200,7 @@ mod tests {
         hll
     }
 
-    /// Mean and spread over many runs are those that the formulas say, before and after a union.
+    /// Mean and spread over many runs are those of the formulas, before and after a union.
     #[test]
     fn errors_are_as_stated() {
         const RUNS: u64 = 150;

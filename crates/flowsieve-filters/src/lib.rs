@@ -1,25 +1,24 @@
-//! Bloom filters of many kinds, each with the properties its paper promises: membership without
-//! false negatives, questions about some attributes of an element, removal, union, and unbiased
-//! counts of distinct elements.
+//! Bloom filters of many kinds: membership without false negatives, queries for some attributes of
+//! an element, removal, union, and unbiased counts of distinct elements.
 //!
 //! ```
 //! use flowsieve_filters::hashing::Digester;
 //! use flowsieve_filters::saved::SavedFilter;
 //! use flowsieve_filters::{ElementDigests, Pattern, PatternAnswer, PlannedCombination, SubsetSpec};
 //!
-//! // Make: pairs of hosts with 6 bits each in 16 KiB, and their sources with 4.
+//! // Create: pairs of hosts with 6 bits each in 16 KiB, and their sources with 4.
 //! let sources = PlannedCombination { mask: 0b01, probes: 4 };
 //! let spec = SubsetSpec { combinations: vec![sources], ..SubsetSpec::knowing(2, 256, 6) };
 //! let mut monday = SavedFilter::empty(spec.into(), 0, b"pairs of hosts".to_vec(), 1)?;
 //! let hasher = Digester::new(monday.seed());
 //! let pair = |src: u32, dst: u32| [src, dst].map(|host| hasher.digest(&host.to_le_bytes()));
-//! // Insert, and ask.
+//! // Insert and query.
 //! (0..5_000).for_each(|n| monday.insert(ElementDigests::of_attributes(&pair(n % 70, n))));
 //! assert!(monday.contains(ElementDigests::of_attributes(&pair(3, 3))));
-//! // A partial question: did host 69 talk to anybody?
+//! // Query one attribute: did host 69 talk to anybody?
 //! let talked = Pattern { whole: None, attributes: &[Some(pair(69, 0)[0]), None] };
 //! assert_eq!(monday.contains_where(talked), PatternAnswer::Present);
-//! // Count without bias, and say how far off that may be.
+//! // Count without bias, with bounds.
 //! let count = monday.distinct().expect("a subset filter counts");
 //! assert!(count.lower() <= 5_000 && 5_000 <= count.upper().unwrap());
 //! // Save, load, and unite.
@@ -30,14 +29,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which structure answers what
+//! # Which structure does what
 //!
-//! | structure | whole elements | some attributes | takes elements out | unbiased count |
+//! | structure | whole elements | some attributes | removal | unbiased count |
 //! |---|---|---|---|---|
 //! | [`subset`] | yes | combinations planned for | no | of elements and planned combinations |
 //! | [`bloom`] | yes | no | no | of elements |
-//! | [`mdbf`] | only if no value is known | yes, each by itself | no | no |
-//! | [`cmdbf`] | yes | yes, each by itself | no | of elements |
+//! | [`mdbf`] | only if no value occurs | yes, each on its own | no | no |
+//! | [`cmdbf`] | yes | yes, each on its own | no | of elements |
 //! | [`cartesian`] | yes | yes | no | with one attribute |
 //! | [`bfm`] | yes | yes | no | of single attributes |
 //! | [`cbfm`], [`wcbfm`] | yes | combinations that are not cut; others by their parts | no | of single attributes |
@@ -46,20 +45,25 @@
 //! | [`dleft`] | yes | no | yes | until something is removed |
 //! | [`cuckoo`] | yes, until it is full | no | no | of elements |
 //! | [`quotient`] | yes, and grows | no | yes | no |
-//! | [`ribbon`] | yes, made at once | no | no | no |
+//! | [`ribbon`] | yes, built at once | no | no | no |
 //! | [`hll`], [`ell`] | no | no | no | of elements |
 //! | [`sliding`] | no | no | no | of the elements of the last panes of time |
 //!
-//! Counts are unbiased and have bounds ([`Estimate`]). A [`SubsetFilter`] that may halve what it
-//! watches counts at any load; a count of any other filter that is too full has no upper bound.
+//! Counts are unbiased and have bounds ([`Estimate`]). A halving [`SubsetFilter`] counts at any
+//! load; the count of any other filter that is too full has no upper bound.
 //!
 //! Each structure's page has its memory, operations, formulas, an example and its source.
-//! [`FilterSpec`] holds the parameters of any of them and predicts its rates,
-//! [`saved::SavedFilter`] is any of them with what it takes to use it elsewhere, and [`sizing`],
+//! [`FilterSpec`] holds the parameters of any structure and predicts its rates,
+//! [`saved::SavedFilter`] is any filter with everything to use it elsewhere, and [`sizing`],
 //! [`matrix_sizing`] and [`allocation`] have the formulas.
 //!
 //! Filters see digests ([`hashing::Digest`]) and never the elements, so they take elements of any
 //! type.
+
+#![allow(
+    clippy::inline_always,
+    reason = "a call that is not inlined runs without the vector instructions of this machine"
+)]
 
 pub mod allocation;
 pub mod bfm;

@@ -2,12 +2,12 @@
 //! one bit in each of k consecutive words (cyclic, from a random one).
 //!
 //! More than eight bits lie in ⌈k / 8⌉ lines, which are chosen independently. So an element in two
-//! lines is as two elements, and the rate of a query is the product of those of its lines.
+//! lines acts like two elements, and the rate of a query is the product of the rates of its lines.
 //!
-//! # How many lines an element
+//! # How many lines an element takes
 //!
-//! The bits of a line are few or many, and a filter pays for that in memory: the more, the lower
-//! the rate. Beside a standard filter of the same rate with its best k:
+//! The lines fill unevenly, which costs memory: the lower the rate, the more. Memory relative to
+//! that of a standard filter of the same rate with its best k:
 //!
 //! | rate | standard, bits an element | one line | two | three | four |
 //! |---|---|---|---|---|---|
@@ -18,17 +18,17 @@
 //! | 1e-8 | 38.3 | 3.10 | 1.23 | 1.07 | 1.04 |
 //! | 1e-12 | 57.5 | | 1.80 | 1.23 | 1.09 |
 //!
-//! Up to 24 bits an element a line costs 1.24 at most, up to 48 two lines, up to 72 three.
-//! [`best_line_probes`] takes no more lines than these, since each is a miss of the cache; and
-//! fewer where they reach a rate of 1e-12.
+//! With one line up to 24 bits an element, two up to 48, and three up to 72, the factor is at most
+//! 1.24. [`best_line_probes`] takes no more lines than that, since each is a cache miss, and fewer
+//! if they reach a rate of 1e-12.
 
 use super::lines::{LineShape, shares};
 use super::sizing::{DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, least_size};
 
-/// Bits an element up to which one line more is not worth its price.
+/// Bits an element for each line, up to which one more line does not pay.
 const BITS_A_LINE: f64 = 24.0;
 
-/// Rate at which further lines bring nothing.
+/// Rate below which further lines do not pay.
 const LOW_ENOUGH: f64 = 1e-12;
 
 /// Words of a line.
@@ -37,23 +37,23 @@ const WORDS: u32 = 8;
 /// Sets of up to eight words.
 const SETS: usize = 1 << WORDS;
 
-/// Rates from here on come from the alternating sum, which is cheap and cancels to about 1e-13.
+/// Higher rates are computed by the alternating sum, which is cheap and cancels to about 1e-13.
 const CANCELS_BELOW: f64 = 1e-4;
 
-/// Most lines that are looked at: 2^40 bytes of them.
+/// Most lines that are tried: 2^40 bytes.
 const MOST_LINES: u64 = 1 << 34;
 
-/// False-positive rate of a blocked filter: lines of eight 64-bit words, k consecutive words of a
-/// line (cyclic, from a random one) probed with one bit each.
+/// Returns the false-positive rate of a blocked filter: lines of eight 64-bit words, k consecutive
+/// words of a line (cyclic, from a random one) probed with one bit each.
 ///
 /// Exact for a Poisson number of elements a line: [`shared_blocked_fpr`] with one kind of element.
 pub fn blocked_fpr(lines: f64, probes: u32, elements: f64) -> f64 {
     LinesOf::cache(lines).fpr(probes, elements)
 }
 
-/// False-positive rate of a query with `probes` (1 to 32) in a blocked filter into which several
-/// kinds of elements are written, each given by its number `n_j` of distinct elements and its `k_j`
-/// (1 to 32).
+/// Returns the false-positive rate of a query with `probes` (1 to 32) in a blocked filter into
+/// which several kinds of elements are written, each given by its number `n_j` of distinct elements
+/// and its `k_j` (1 to 32).
 ///
 /// Exact for a Poisson number of elements a line. With `λ_j = n_j / lines` the number of elements
 /// of kind j that begin at word s is Poisson with mean `λ_j / 8`, so by inclusion and exclusion
@@ -63,19 +63,19 @@ pub fn blocked_fpr(lines: f64, probes: u32, elements: f64) -> f64 {
 /// f = Σ_T (-1)^|T| Π_j Π_s exp(-(λ_j/8) (1 - (63/64)^|T ∩ window_j(s)|))
 /// ```
 ///
-/// with `window_j(s)` = the `k_j` words from s on. Costs 2^k · 8 steps a kind. The sum cancels to
-/// about 1e-13, so rates below 1e-4 are computed from positive terms only, in about 4^k steps,
-/// which keeps twelve digits however small they are. All of that for k up to 8, and for each line
-/// of more.
+/// with `window_j(s)` = the `k_j` words from s on. Costs 2^k · 8 steps for each kind. The sum
+/// cancels to about 1e-13, so rates below 1e-4 are computed from positive terms only, in about 4^k
+/// steps, which keeps twelve digits however small they are. This holds for k up to 8, and for each
+/// line of a larger k.
 pub fn shared_blocked_fpr(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
     LinesOf::cache(lines).shared_fpr(probes, written)
 }
 
-/// Lines of which rates are predicted: eight words each.
+/// Lines of eight words whose rates are predicted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinesOf {
     lines: f64,
-    /// Share of the elements whose bit in a word is the one asked for.
+    /// Probability that two elements set the same bit of a word: the inverse of its bits.
     same_bit: f64,
 }
 
@@ -86,12 +86,12 @@ impl From<LineShape> for LinesOf {
 }
 
 impl LinesOf {
-    /// Lines of 64-bit words.
+    /// Creates lines of 64-bit words.
     const fn cache(lines: f64) -> Self {
         Self { lines, same_bit: 1.0 / 64.0 }
     }
 
-    /// Bits of all lines.
+    /// Returns the bits of all lines.
     pub(super) fn bits(self) -> f64 {
         self.lines * f64::from(WORDS) / self.same_bit
     }
@@ -107,7 +107,7 @@ impl LinesOf {
             .iter()
             .flat_map(|&(elements, probes)| shares(probes).map(move |share| (elements, share)));
         let in_lines: Vec<(f64, u32)> = in_lines.collect();
-        // Neighbours are alike, mostly.
+        // Consecutive lines mostly have the same number of bits, and so the same rate.
         let (mut last, mut rate, mut all) = (0, 1.0, 1.0);
         for share in shares(probes) {
             if share != last {
@@ -118,13 +118,13 @@ impl LinesOf {
         all
     }
 
-    /// That of a query in one line.
+    /// Returns the rate of a query in one line.
     fn rate_in_line(self, probes: u32, written: &[(f64, u32)]) -> f64 {
         let rate = self.by_inclusion_and_exclusion(probes, written);
         if rate > CANCELS_BELOW { rate } else { self.by_covering(probes, written) }
     }
 
-    /// The alternating sum over the probes that are clear.
+    /// Computes the rate by the alternating sum over the probes that are clear.
     fn by_inclusion_and_exclusion(self, probes: u32, written: &[(f64, u32)]) -> f64 {
         let term = |clear: usize| -> f64 {
             let of_kind = |&(elements, probes): &(f64, u32)| -> f64 {
@@ -141,19 +141,19 @@ impl LinesOf {
         (0..1 << probes).map(term).sum()
     }
 
-    /// The same from positive terms only.
+    /// Computes the rate from positive terms only.
     ///
-    /// Of the bits asked for, an element sets exactly those in the set A of words with probability
-    /// `(1/64)^|A| (63/64)^(w - |A|)`, where w counts the words that it has in common with the query.
-    /// So the elements that set exactly A are Poisson as well, independently for each A:
+    /// An element sets exactly the query's bits in the set A of words with probability
+    /// `(1/64)^|A| (63/64)^(w - |A|)`, where w counts the words that it has in common with the
+    /// query. So the elements that set exactly A are Poisson as well, independently for each A:
     ///
     /// ```text
     /// μ_A = Σ_j Σ_s (λ_j / 8) (1/64)^|A| (63/64)^(w_js - |A|)        if A is within window_j(s)
     /// ```
     ///
     /// and f is the probability that the A that occur, each with `1 - exp(-μ_A)`, cover all probes.
-    /// They are taken in one after the other, by their last word, over the probability of each set
-    /// of words covered so far.
+    /// They are added one after the other, ordered by their last word, to the distribution of the
+    /// set of words covered so far.
     fn by_covering(self, probes: u32, written: &[(f64, u32)]) -> f64 {
         let means = self.means_of_sets(probes, written);
         let mut covered = [0.0; SETS];
@@ -173,15 +173,15 @@ impl LinesOf {
                     }
                 }
             }
-            // No other set has this word, so it has to be covered by now.
+            // The remaining sets do not have this word, so it has to be covered by now.
             covered.copy_within(half..2 * half, 0);
         }
         covered[0]
     }
 
-    /// μ of each set of probed words: the elements a line that set the query's bits in exactly these.
+    /// Returns `μ_A` of each set of probed words.
     fn means_of_sets(self, probes: u32, written: &[(f64, u32)]) -> [f64; SETS] {
-        // How many elements a line have these words in common with the query.
+        // Elements a line that have exactly these words in common with the query.
         let mut common = [0.0; SETS];
         for &(elements, of_element) in written {
             for start in 0..WORDS {
@@ -199,7 +199,7 @@ impl LinesOf {
                 let clear = (words.count_ones() as i32 - set).max(0);
                 self.same_bit.powi(set) * (1.0 - self.same_bit).powi(clear)
             });
-            // All sets within these words, from the largest down to the empty one.
+            // All nonempty subsets of these words, from the largest on.
             let mut set = words;
             while set != 0 {
                 means[set] += elements * shares[set.count_ones() as usize];
@@ -210,15 +210,15 @@ impl LinesOf {
     }
 }
 
-/// The words of an element that begins at `start`.
+/// Returns the set of words of an element that begins at `start`.
 const fn window(start: u32, probes: u32) -> usize {
     let low = (1 << probes) - 1;
     ((low << start) | (low << start >> WORDS)) & (SETS - 1)
 }
 
 impl LinesOf {
-    /// Most bits of an element in these lines with this many elements of all kinds: as many as they
-    /// have room for. `rate` is that of the filter with at most the given bits.
+    /// Returns the most bits of an element that pay off in these lines, with this many elements of
+    /// all kinds. `rate` returns the rate of the filter with at most the given bits.
     pub(super) fn most_probes(self, elements: f64, rate: impl Fn(u32) -> f64) -> u32 {
         let bits = self.bits() / elements;
         let mut most = MAX_LINE_PROBES;
@@ -241,13 +241,13 @@ impl LinesOf {
     }
 }
 
-/// The best k: with the least [`blocked_fpr`] in as many lines an element as are worth their price.
+/// Returns the k with the lowest [`blocked_fpr`], in as many lines an element as pay off.
 pub fn best_line_probes(lines: f64, elements: f64) -> u32 {
     LinesOf::cache(lines).best_probes(elements)
 }
 
-/// Number of lines of a blocked filter that reaches `fpr` with `elements` at its best k, where one
-/// line less does not; `None` if 2^40 bytes of them do not.
+/// Returns the fewest lines of a blocked filter that reaches `fpr` with `elements` at its best k,
+/// or `None` if 2^40 bytes are not enough.
 pub fn blocked_lines(fpr: f64, elements: f64) -> Option<u64> {
     let reaches = |lines: u64| {
         let lines = lines as f64;
@@ -283,7 +283,8 @@ mod tests {
         assert_close(blocked_fpr(1.0, 8, 51.2), 0.0105, 0.01);
     }
 
-    /// With 16 and 24 bits every line of an element has all eight words: the power of that sum.
+    /// With 16 and 24 bits an element has a bit in every word of its lines: the rate is a power of
+    /// that sum.
     #[test]
     fn rates_of_several_lines_agree_with_the_poisson_sum() {
         for (bits_an_element, probes, rate) in [
@@ -295,9 +296,9 @@ mod tests {
             (47.2, 24, 9.908_953_678_463_275e-10),
         ] {
             let load: f64 = 512.0 / bits_an_element;
-            // A line's rate may come from the sum that cancels.
+            // A line's rate may come from the alternating sum, which cancels.
             assert_close(blocked_fpr(1.0, probes, load), rate, 1e-8);
-            // An element in two lines is as two elements.
+            // An element in two lines acts like two elements.
             let lines = f64::from(probes / 8);
             let each = shared_blocked_fpr(1.0, 8, &[(load * lines, 8)]);
             assert_close(each.powf(lines), rate, 1e-8);
@@ -316,9 +317,9 @@ mod tests {
         }
     }
 
-    /// Up to eight bits as before there were more, in as many lines an element as its room is for.
+    /// The best k stays as it was for little memory, and needs more lines for more.
     #[test]
-    fn lines_an_element_follow_its_room() {
+    fn best_probes_take_more_lines_with_more_memory() {
         for (bits, probes) in [(4.0, 3), (8.0, 5), (16.0, 8), (24.0, 8), (24.1, 15), (31.4, 16)] {
             assert_eq!(best_line_probes(1000.0, 512_000.0 / bits), probes, "{bits}");
         }
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn blocked_lines_reach_their_rate_and_no_less_would() {
+    fn blocked_lines_are_the_fewest_that_reach_the_rate() {
         for (fpr, elements) in
             [(0.01, 20_000.0), (0.001, 500.0), (0.2, 1e6), (1e-14, 1000.0), (1e-22, 3.0)]
         {
@@ -410,7 +411,7 @@ mod tests {
             assert!(rate(lines) <= fpr);
             assert!(rate(lines - 1) > fpr);
         }
-        // One element in 2^34 lines is taken for another one with 2^-34 · 64^-8, 2.07e-25.
+        // With one element in 2^34 lines the rate is 2^-34 · 64^-8 = 2.07e-25.
         assert_eq!(blocked_lines(2.06e-25, 1.0), None);
         assert!(blocked_lines(2.08e-25, 1.0).is_some());
     }

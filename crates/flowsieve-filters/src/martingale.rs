@@ -11,8 +11,8 @@
 //! no upper bound ([`Estimate::upper`]). [`SubsetFilter`](crate::SubsetFilter) goes on before it
 //! gets there, with half of the elements.
 //!
-//! What a filter of other elements adds all at once is no stream. If the fill of a union tells its
-//! size, the count goes on from there; else only its bounds are known.
+//! A union adds the elements of another filter all at once, which is no stream. If its fill gives
+//! its size, the count goes on from there; else only bounds are known.
 //!
 //! Reference: Ting, "Streamed approximate counting of distinct elements", KDD 2014; Cohen,
 //! "All-distances sketches, revisited", PODS 2014.
@@ -26,79 +26,56 @@ const LEAST_SEEN: f64 = 0.01;
 /// Running count of the distinct elements in a filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DistinctCounter {
-    base: Base,
+    /// Count of the elements that a union added before the stream.
+    base: Estimate,
     /// Elements seen (X).
     seen: u64,
     /// Mean of those that were missed (μ).
     missed: f64,
-    /// Its variance.
+    /// Variance of that.
     variance: f64,
-}
-
-/// The count of the elements that came in all at once, before the stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Base {
-    /// There are none.
-    #[default]
-    Empty,
-    /// An estimate, whose error is about normal.
-    Estimated {
-        /// The count.
-        distinct: f64,
-        /// Its variance.
-        variance: f64,
-    },
-    /// Bounds only.
-    Bounds {
-        /// Lower bound.
-        lower: u64,
-        /// Upper bound, if there is one.
-        upper: Option<u64>,
-    },
 }
 
 /// Probabilities for a new element in the present state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Chances {
-    /// It is seen (1 - u), which is computed by itself since u may be next to 1.
+    /// Probability that it is seen (1 - u), computed on its own since u may be next to 1.
     pub(crate) seen: f64,
-    /// It is missed (u).
+    /// Probability that it is missed (u).
     pub(crate) missed: f64,
 }
 
 impl Chances {
-    /// From the probability that it is seen.
+    /// Computes both from the probability that the element is seen.
     pub(crate) const fn of_seen(seen: f64) -> Self {
         Self { seen, missed: 1.0 - seen }
     }
 
-    /// From the probability that it is missed.
+    /// Computes both from the probability that the element is missed.
     pub(crate) const fn of_missed(missed: f64) -> Self {
         Self { seen: 1.0 - missed, missed }
     }
 }
 
 impl DistinctCounter {
-    /// A count to go on from; `None` unless its numbers are finite and not negative.
-    pub(crate) fn of_parts(base: Base, seen: u64, missed: f64, variance: f64) -> Option<Self> {
-        let is_count = |number: f64| number.is_finite() && number >= 0.0;
-        let can_be = match base {
-            Base::Empty => true,
-            Base::Estimated { distinct, variance } => is_count(distinct) && is_count(variance),
-            Base::Bounds { lower, upper } => upper.is_none_or(|upper| lower <= upper),
-        };
-        let can_be = can_be && is_count(missed) && is_count(variance);
-        can_be.then_some(Self { base, seen, missed, variance })
+    /// Restores a saved count; `None` unless its numbers are finite and not negative, and its
+    /// bounds in order.
+    pub(crate) fn of_parts(base: Estimate, seen: u64, missed: f64, variance: f64) -> Option<Self> {
+        let numbers = [base.distinct, base.variance, missed, variance];
+        let are_counts = numbers.iter().all(|number| number.is_finite() && *number >= 0.0);
+        let crossed =
+            matches!(base.basis, Basis::Bounds { lower, upper: Some(upper) } if upper < lower);
+        (are_counts && !crossed).then_some(Self { base, seen, missed, variance })
     }
 
-    /// The count before the stream; elements seen, mean and variance of those that were missed.
-    pub(crate) const fn parts(&self) -> (Base, u64, f64, f64) {
+    /// Returns the count before the stream, the elements seen, and mean and variance of those that
+    /// were missed.
+    pub(crate) const fn parts(&self) -> (Estimate, u64, f64, f64) {
         (self.base, self.seen, self.missed, self.variance)
     }
 
-    /// Records an insertion, of what was new or not. `repeat_probability` is that with which a new
-    /// element was called a repeat before the insertion; it is asked for only if the element is
-    /// new.
+    /// Records an insertion. `repeat_probability` is the probability with which a new element would
+    /// have been called a repeat before it, and is only computed if the element is new.
     #[inline]
     pub fn record(&mut self, sighting: Sighting, repeat_probability: impl FnOnce() -> f64) {
         if sighting == Sighting::First {
@@ -106,11 +83,11 @@ impl DistinctCounter {
         }
     }
 
-    /// Records insertions of up to [`ProbeBatch::MOST`] elements in order, the new ones
-    /// being those that changed bits (`fresh`); `repeat_probability` is called with their number.
+    /// Records insertions of up to [`ProbeBatch::MOST`] elements in order. Those that changed bits
+    /// (`fresh`) are new, and `repeat_probability` is called with their number.
     #[inline]
     pub(crate) fn record_all(&mut self, fresh: &[u8], repeat_probability: impl Fn(usize) -> f64) {
-        // Found without a branch: whether an element is new is a coin's toss.
+        // Find them without a branch: no predictor knows whether an element is new.
         let mut new = [0; ProbeBatch::MOST];
         let mut count = 0;
         for (number, &fresh) in fresh.iter().enumerate().take(ProbeBatch::MOST) {
@@ -122,8 +99,8 @@ impl DistinctCounter {
         }
     }
 
-    /// Records an element that was seen, where a new one had these chances; returns the mean of
-    /// those that were missed with it, u / (1 - u).
+    /// Records an element that was seen with these chances. Returns the mean number of elements
+    /// that were missed with it, u / (1 - u).
     #[inline]
     pub(crate) fn record_seen(&mut self, chances: Chances) -> f64 {
         let mean = chances.missed / chances.seen;
@@ -131,7 +108,7 @@ impl DistinctCounter {
         mean
     }
 
-    /// Records an element that was seen, where a new one had this mean u / (1 - u) of those that are
+    /// Records an element that was seen, given the mean number u / (1 - u) of elements that were
     /// missed with it.
     #[inline]
     pub(crate) fn record_mean(&mut self, mean: f64) {
@@ -140,28 +117,23 @@ impl DistinctCounter {
         self.variance += mean * (1.0 + mean);
     }
 
-    /// Elements of the stream that were seen; `None` if others came in all at once.
+    /// Returns the number of elements seen, or `None` if a union added others.
     pub(crate) fn seen(&self) -> Option<u64> {
-        (self.base == Base::Empty).then_some(self.seen)
+        (self.base == Estimate::default()).then_some(self.seen)
     }
 
-    /// The count, about, as a number to compute with.
+    /// Returns the count as a number to compute with, without its error.
     pub(crate) fn about(&self) -> f64 {
-        let base = match self.base {
-            Base::Empty => 0.0,
-            Base::Estimated { distinct, .. } => distinct,
-            Base::Bounds { lower, upper } => Estimate::bounded(lower, upper).distinct,
-        };
-        base + self.seen as f64 + self.missed
+        self.base.distinct + self.seen as f64 + self.missed
     }
 
-    /// Whether nothing was ever counted.
+    /// Returns whether nothing was ever counted.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Makes this the count of a union, given the counts of both ([`DistinctCounter::estimate`])
-    /// and the estimate from the fill of the union, if there is one.
+    /// Makes this the count of a union, given the [estimates](DistinctCounter::estimate) of both
+    /// inputs and the estimate from the fill of the union, if there is one.
     pub fn unite(&mut self, other: &Self, of_both: [Option<Estimate>; 2], fill: Option<Estimate>) {
         if other.is_empty() {
             return;
@@ -171,19 +143,18 @@ impl DistinctCounter {
             return;
         }
         let base = match (fill, of_both) {
-            (Some(Estimate { distinct, variance, .. }), _) => {
-                Base::Estimated { distinct, variance }
-            }
+            (Some(fill), _) => Estimate::scattered(fill.distinct, fill.variance),
             (None, [Some(one), Some(other)]) => {
                 let lower = one.lower().max(other.lower());
-                Base::Bounds { lower, upper: one.plus(other).upper().map(|it| it.max(lower)) }
+                Estimate::bounded(lower, one.plus(other).upper().map(|it| it.max(lower)))
             }
-            (None, _) => Base::Bounds { lower: 0, upper: None },
+            (None, _) => Estimate::bounded(0, None),
         };
         *self = Self { base, ..Self::default() };
     }
 
-    /// The same for counts that may have ended: then that of the union has, too.
+    /// [`DistinctCounter::unite`] for counts that a removal may have ended; then the count of the
+    /// union has ended, too.
     pub(crate) fn unite_where_known(
         counter: &mut Option<Self>,
         other: Option<&Self>,
@@ -196,14 +167,14 @@ impl DistinctCounter {
         }
     }
 
-    /// The count; `repeat_probability` is that with which a new element would be called a repeat
+    /// Returns the count, given the probability with which a new element would be called a repeat
     /// now.
     pub fn estimate(&self, repeat_probability: impl FnOnce() -> f64) -> Estimate {
         self.estimate_with(|| Chances::of_missed(repeat_probability()), LEAST_SEEN)
     }
 
-    /// The same by the probabilities of both; without an upper bound if less than the share
-    /// `least_seen` of the new elements would be seen.
+    /// Returns the count, given the chances of a new element. It has no upper bound if less than
+    /// the share `least_seen` of the new elements would be seen.
     pub(crate) fn estimate_with(
         &self,
         chances: impl FnOnce() -> Chances,
@@ -229,13 +200,7 @@ impl DistinctCounter {
                 streams: 1,
             }),
         };
-        match self.base {
-            Base::Empty => stream,
-            Base::Estimated { distinct, variance } => {
-                Estimate::scattered(distinct, variance).plus(stream)
-            }
-            Base::Bounds { lower, upper } => Estimate::bounded(lower, upper).plus(stream),
-        }
+        self.base.plus(stream)
     }
 }
 

@@ -12,7 +12,7 @@
 //! # Operations
 //!
 //! - insert: insert each attribute into its own filter; the element was new if any attribute was.
-//! - contains: every attribute is contained. Attributes left open are not asked.
+//! - contains: every attribute is contained. Attributes that are not given are not looked up.
 //!
 //! Cost O(L k).
 //!
@@ -25,8 +25,8 @@
 //!
 //! # Distinct elements
 //!
-//! None: where all attributes occur a new element is called new with probability 0, and no weight
-//! repairs that.
+//! No count: if all of its attributes occur, a new element is called new with probability 0, and no
+//! weight makes up for that.
 //!
 //! # Example
 //!
@@ -40,7 +40,7 @@
 //! filter.insert(ElementDigests::of_attributes(&pair("a", "b")));
 //! filter.insert(ElementDigests::of_attributes(&pair("c", "d")));
 //! let [a, d] = pair("a", "d");
-//! // One attribute left open.
+//! // One attribute is not given.
 //! let pattern = Pattern { whole: None, attributes: &[Some(a), None] };
 //! assert_eq!(filter.contains_where(pattern), PatternAnswer::Present);
 //! // Known hosts that never talked to each other look like a pair.
@@ -51,12 +51,13 @@
 //! queries", Journal on Communications 29(1), 2008, 56-64, section 2.
 
 use super::bloom::BloomCore;
-use super::matrix_sizing::{MAX_ATTRIBUTES, members};
+use super::matrix_sizing::{MAX_ATTRIBUTES, all_of, known_or, members};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::sizing::{MAX_PROBES, bloom_fpr, table_size};
 use super::spec::{
     Descriptor, FilterKind, FilterSpec, LEAST_ARRAY_BITS, Parameters, Query, Reach, Search, Shape,
-    Sizing, SpecError, Workload, array_bits, check_bits, check_probes, check_rate, probes_for,
+    Sizing, SpecError, Workload, array_bits, check_bits, check_probes, check_range, check_rate,
+    probes_for,
 };
 use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
@@ -113,7 +114,8 @@ fn fit(workload: &Workload<'_>, bits: u64) -> FilterSpec {
     workload.best_probes(|probes| MdbfSpec { attributes, bits, probes }.into())
 }
 
-/// The published rate of an MDBF, by formula (3), is that of values that did not occur at all.
+/// Returns the error for a requested rate. The published rate of an MDBF, formula (3), is for
+/// values that do not occur at all.
 fn without_rate(fpr: f64) -> SpecError {
     SpecError::new(format!(
         "an mdbf takes values that all occur, apart, for an element, so no size has a rate of {fpr}; choose cmdbf, or size it by its memory"
@@ -124,26 +126,23 @@ pub(crate) fn no_size(_lowest: f64) -> String {
     "no size has this rate: values that all occur look like an element".to_owned()
 }
 
-/// Whether there are as many attributes as a filter of arrays can have.
+/// Checks the number of attributes of a filter with an array for each.
 pub(crate) fn check_attributes(attributes: usize) -> Result<(), SpecError> {
-    if attributes == 0 || attributes > MAX_ATTRIBUTES {
-        return Err(SpecError::new(format!(
-            "a filter of this kind is for 1 to {MAX_ATTRIBUTES} attributes, not {attributes}; 3 works"
-        )));
-    }
-    Ok(())
+    let has = "a filter of this kind is for";
+    check_range(has, 1..=MAX_ATTRIBUTES as u64, "attributes", attributes as u64, 3)
 }
 
-/// The rate of the attributes' own arrays of `bits` each: each says yes to a value that occurs.
+/// Returns the rate of a query to arrays of `bits`, one for each attribute; an array says yes to
+/// each value that occurs.
 pub(crate) fn rate_of_attributes(bits: u64, probes: u32, query: &Query<'_>) -> f64 {
     let rate = |attribute: usize| {
-        let known = query.known.of(1 << attribute);
-        known + (1.0 - known) * bloom_fpr(bits as f64, probes, (query.values)(1 << attribute))
+        let fpr = bloom_fpr(bits as f64, probes, (query.values)(1 << attribute));
+        known_or(query.known.of(1 << attribute), fpr)
     };
     members(query.mask).map(rate).product()
 }
 
-/// Caveats about the rates of filters with an array for each attribute.
+/// Returns caveats about the rates of filters with an array for each attribute.
 pub(crate) fn remarks_of_attributes(workload: &Workload<'_>) -> Vec<String> {
     let remark = "part of the attributes is answered by the attributes' own filters, which cannot tell values that occur apart";
     if workload.asks_for_known_parts() { vec![remark.to_owned()] } else { Vec::new() }
@@ -206,23 +205,23 @@ pub struct Mdbf {
 }
 
 impl Mdbf {
-    /// `attributes` (L) filters of `bits` (m) each with `probes` (k) functions.
+    /// Creates `attributes` (L) filters of `bits` (m) each with `probes` (k) functions.
     pub fn new(attributes: usize, bits: u64, probes: u32) -> Self {
         Self::of(attributes, |attribute| BloomCore::new(bits, probes, 1 + attribute))
     }
 
-    /// As in the paper: filters of 2^`bits_log2` bits whose functions are random H3 matrices, for
-    /// elements whose digests carry the attributes' raw 32-bit values.
+    /// Creates filters as in the paper: of 2^`bits_log2` bits, with random H3 matrices as hash
+    /// functions, for elements whose digests carry the attributes' raw 32-bit values.
     pub fn with_h3(attributes: usize, bits_log2: u32, probes: u32, seed: u64) -> Self {
         Self::of(attributes, |attribute| BloomCore::with_h3(bits_log2, probes, 1 + attribute, seed))
     }
 
-    /// The filters of these attributes.
+    /// Creates the filter of each attribute by its number.
     pub(super) fn of(attributes: usize, filter: impl FnMut(u64) -> BloomCore) -> Self {
         Self { filters: (0..attributes as u64).map(filter).collect() }
     }
 
-    /// Inserts the attributes of up to [`ProbeBatch::MOST`] elements in order; `fresh` becomes
+    /// Inserts the attributes of up to [`ProbeBatch::MOST`] elements in order. Makes `fresh`
     /// nonzero for elements with a new attribute.
     pub(super) fn insert_all(&mut self, attributes: &[Digest], fresh: &mut [u8]) {
         let arity = self.filters.len();
@@ -236,24 +235,24 @@ impl Mdbf {
         }
     }
 
-    /// Clears `there` for each of up to [`ProbeBatch::MOST`] elements if one of its attributes in
-    /// `mask` is not contained. `attributes` has these attributes of one element
-    /// after the other.
-    pub(super) fn ask_all(&self, mask: u32, attributes: &[Digest], there: &mut [u8]) {
+    /// Clears `there` for each of up to [`ProbeBatch::MOST`] elements that has an attribute in
+    /// `mask` that is not contained. `attributes` holds these attributes, one element after the
+    /// other.
+    pub(super) fn keep_contained(&self, mask: u32, attributes: &[Digest], there: &mut [u8]) {
         let given = mask.count_ones() as usize;
         for (place, member) in members(mask).enumerate() {
             let digests = attributes.iter().skip(place).step_by(given);
-            self.filters[member].ask_all(digests.copied(), there);
+            self.filters[member].keep_contained(digests.copied(), there);
         }
     }
 
-    /// The arrays of the attributes.
+    /// Iterates over the arrays of the attributes.
     pub(super) fn arrays(&self) -> impl Iterator<Item = &BitArray> {
         self.filters.iter().map(|filter| &filter.bits)
     }
 
-    /// XORs the addresses of each attribute's value under the functions of its filter to those
-    /// given.
+    /// XORs the addresses of each attribute's value under the functions of its filter into
+    /// `addresses`.
     pub(super) fn xor_addresses(&self, attributes: &[Digest], addresses: &mut [u64; MAX_PROBES]) {
         for (filter, &digest) in self.filters.iter().zip(attributes) {
             filter.xor_addresses(digest, addresses);
@@ -261,12 +260,7 @@ impl Mdbf {
     }
 }
 
-/// The mask of all `arity` attributes.
-pub(super) const fn all_of(arity: usize) -> u32 {
-    ((1_u64 << arity) - 1) as u32
-}
-
-/// The answer if all `given` attributes occur: several may stand in different elements.
+/// Returns the answer if all `given` attributes occur: several may occur in different elements.
 const fn present(given: usize) -> PatternAnswer {
     if given < 2 { PatternAnswer::Present } else { PatternAnswer::PresentApart }
 }
@@ -287,7 +281,7 @@ impl MembershipFilter for Mdbf {
         for attributes in elements.attributes.chunks(ProbeBatch::MOST * arity) {
             let fresh = &mut [0; ProbeBatch::MOST][..attributes.len() / arity];
             self.insert_all(attributes, fresh);
-            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh.into())));
+            sightings.extend(Sighting::of_all_fresh(fresh));
         }
     }
 
@@ -302,7 +296,7 @@ impl MembershipFilter for Mdbf {
         let arity = elements.arity().max(1);
         for attributes in elements.attributes.chunks(ProbeBatch::MOST * arity) {
             let there = &mut [1; ProbeBatch::MOST][..attributes.len() / arity];
-            self.ask_all(all_of(arity), attributes, there);
+            self.keep_contained(all_of(arity), attributes, there);
             answers.extend(there.iter().map(|&there| there != 0));
         }
     }
@@ -360,7 +354,7 @@ impl MultiAttributeFilter for Mdbf {
         let given = patterns.given();
         for attributes in patterns.attributes.chunks(ProbeBatch::MOST * given) {
             let there = &mut [1; ProbeBatch::MOST][..attributes.len() / given];
-            self.ask_all(patterns.mask, attributes, there);
+            self.keep_contained(patterns.mask, attributes, there);
             answers.extend(there.iter().map(|&there| match there {
                 0 => PatternAnswer::Absent,
                 _ => present(given),

@@ -1,5 +1,5 @@
-//! Ribbon filter: a set that never changes, in hardly more bits than its false-positive rate asks
-//! for.
+//! Ribbon filter: a set that never changes, in hardly more bits than its false-positive rate
+//! requires.
 //!
 //! # Memory
 //!
@@ -19,19 +19,19 @@
 //!
 //! # Operations
 //!
-//! - build: Gaussian elimination from all elements at once, in O(n w) and fast, since a row meets
-//!   few others. If there is no solution, it is tried again with other hash functions, and with
-//!   some more slots. The result depends on nothing but the set of elements.
+//! - build: Gaussian elimination over all elements at once, in O(n w) and fast, since a row meets
+//!   few others. If there is no solution, it is tried again with other hash functions, and with a
+//!   few more slots. The result only depends on the set of elements.
 //! - contains: r windows of w bits, which lie in r cache lines if the filter is large.
 //!
 //! # Formulas
 //!
-//! The false-positive rate is 2^-r, whatever the elements.
+//! The false-positive rate is 2^-r for any elements.
 //!
 //! # Limits
 //!
-//! Take further elements, forget any, count them, or be united with another one: a solution says
-//! nothing of the elements that it is made for.
+//! Elements cannot be added, removed or counted, and filters cannot be united: a solution contains
+//! nothing about the elements that it was made for.
 //!
 //! # Example
 //!
@@ -51,14 +51,9 @@
 //! binary fuse filters: Graf, Lemire, "Binary fuse filters: fast and smaller than xor filters", ACM
 //! Journal of Experimental Algorithmics 27, 2022.
 
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the instructions of this machine"
-)]
-
-use super::saved::LoadError;
-use super::spec::SpecError;
-use crate::hashing::{Checksum, Digest, in_order_of, mix, reduce};
+use super::saved::{LoadError, check_tail};
+use super::spec::{SpecError, check_range};
+use crate::hashing::{Checksum, Digest, digest_of, in_order_of, mix, reduce};
 
 /// Coefficients of a row (w).
 const WIDTH: u64 = 128;
@@ -66,7 +61,7 @@ const WIDTH: u64 = 128;
 /// Most bits of a fingerprint.
 const MAX_FINGERPRINT: u32 = 32;
 
-/// Hash functions that are tried with as many slots.
+/// Hash functions that are tried with each number of slots.
 const TRIES: u32 = 4;
 
 /// Most numbers of slots that are tried.
@@ -75,13 +70,13 @@ const GROWTHS: u32 = 64;
 /// Most elements: their slots are numbers of 32 bits with room for growth.
 const MAX_ELEMENTS: usize = 1 << 31;
 
-/// Streams of hash functions begin here, away from those of other structures.
+/// First stream of the hash functions, apart from those of other structures.
 const FIRST_STREAM: u64 = 0x2000_0000;
 
 const MARK: [u8; 8] = *b"\x89FRIBBO\n";
 const VERSION: u16 = 1;
 
-/// Bytes of a saved filter before its columns, and the checksum behind them.
+/// Bytes of a saved filter before its columns, and of the checksum after them.
 const HEAD: usize = 32;
 const TAIL: usize = 8;
 
@@ -90,7 +85,7 @@ const TAIL: usize = 8;
 struct Shape {
     /// Number of the hash functions.
     functions: u32,
-    /// Bits of a fingerprint (r), and columns.
+    /// Bits of a fingerprint (r), which is the number of columns.
     fingerprint: u32,
     /// Bits of a column (m).
     slots: u64,
@@ -98,15 +93,15 @@ struct Shape {
     elements: u64,
 }
 
-/// A set of elements that is made at once.
+/// A set of elements that is built at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RibbonFilter {
     shape: Shape,
-    /// The columns, one behind the other.
+    /// The columns, one after the other.
     columns: Vec<u8>,
 }
 
-/// A saved ribbon filter, asked where it lies.
+/// A saved ribbon filter, queried without loading it.
 #[derive(Clone, Copy, Debug)]
 pub struct RibbonInPlace<'a> {
     shape: Shape,
@@ -122,7 +117,7 @@ struct Equation {
 }
 
 impl Shape {
-    /// The hash function from which starts follow, in ascending order where its values are.
+    /// Returns the hash function of the starts, which ascend with its values.
     fn stream_of_starts(functions: u32) -> u64 {
         FIRST_STREAM + u64::from(functions) * 4
     }
@@ -156,7 +151,7 @@ impl Shape {
     }
 }
 
-/// The bits from a place on; beyond the end there are none.
+/// Returns 128 bits from a place on; bits beyond the end are 0.
 fn window(bytes: &[u8], at: u64) -> u128 {
     let (first, shift) = ((at / 8) as usize, at % 8);
     let from = bytes.get(first..).unwrap_or_default();
@@ -171,18 +166,15 @@ fn window(bytes: &[u8], at: u64) -> u128 {
 }
 
 impl RibbonFilter {
-    /// The filter of these elements, which may come in any order and several times, with a
+    /// Builds the filter of these elements, which may repeat and come in any order, with a
     /// false-positive rate of 2^-`fingerprint_bits` (1 to 32).
     ///
     /// # Errors
     ///
-    /// There cannot be such fingerprints, or there are more than 2^31 elements.
+    /// `fingerprint_bits` is out of range, or there are more than 2^31 elements.
     pub fn build(elements: &[Digest], fingerprint_bits: u32) -> Result<Self, SpecError> {
-        if fingerprint_bits == 0 || fingerprint_bits > MAX_FINGERPRINT {
-            return Err(SpecError::new(format!(
-                "a fingerprint has 1 to {MAX_FINGERPRINT} bits, not {fingerprint_bits}; 8 works"
-            )));
-        }
+        let most = MAX_FINGERPRINT.into();
+        check_range("a fingerprint has", 1..=most, "bits", fingerprint_bits.into(), 8)?;
         if elements.len() > MAX_ELEMENTS {
             return Err(SpecError::new(format!(
                 "a ribbon filter has at most {MAX_ELEMENTS} elements, not {}; divide them among several",
@@ -215,22 +207,22 @@ impl RibbonFilter {
         ))
     }
 
-    /// Whether an element is in the set, or taken for one that is.
+    /// Returns whether an element is in the set, or is a false positive.
     pub fn contains(&self, element: Digest) -> bool {
         self.shape.contains(&self.columns, element)
     }
 
-    /// Distinct elements.
+    /// Returns the number of distinct elements.
     pub const fn elements(&self) -> u64 {
         self.shape.elements
     }
 
-    /// Bytes of the columns.
+    /// Returns the bytes of the columns.
     pub const fn memory_bytes(&self) -> u64 {
         self.columns.len() as u64
     }
 
-    /// Probability that an element that is not in the set is taken for one that is.
+    /// Returns the false-positive rate.
     pub fn rate(&self) -> f64 {
         if self.shape.elements == 0 {
             return 0.0;
@@ -238,7 +230,7 @@ impl RibbonFilter {
         0.5_f64.powi(self.shape.fingerprint as i32)
     }
 
-    /// The filter as bytes, for [`RibbonInPlace::open`].
+    /// Returns the filter as bytes, for [`RibbonInPlace::open`].
     pub fn save(&self) -> Vec<u8> {
         let Shape { functions, fingerprint, slots, elements } = self.shape;
         let mut bytes = Vec::with_capacity(HEAD + self.columns.len() + TAIL);
@@ -256,12 +248,12 @@ impl RibbonFilter {
 }
 
 impl<'a> RibbonInPlace<'a> {
-    /// Whether these bytes begin as a saved ribbon filter does.
+    /// Returns whether these bytes begin like a saved ribbon filter.
     pub fn is_one(bytes: &[u8]) -> bool {
         bytes.starts_with(&MARK)
     }
 
-    /// The filter that `bytes` are. Its columns are not compared with their checksum: see
+    /// Opens the filter in `bytes`, without comparing them with their checksum: see
     /// [`RibbonInPlace::check`].
     ///
     /// # Errors
@@ -272,23 +264,18 @@ impl<'a> RibbonInPlace<'a> {
         let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else {
             return Err(damaged(0, "it is too short for a ribbon filter"));
         };
-        if head[..8] != MARK {
+        if !Self::is_one(bytes) {
             return Err(damaged(0, "it is no ribbon filter"));
         }
-        let short = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
-        let [functions, ..] = head[12..16].as_chunks::<4>().0 else {
-            unreachable!("a head has as many bytes")
-        };
-        let [slots, elements] = head[16..].as_chunks::<8>().0 else {
-            unreachable!("a head has as many bytes")
-        };
+        let [_, parameters, slots, elements] =
+            bytemuck::cast::<_, [[u8; 8]; 4]>(*head).map(u64::from_le_bytes);
         let shape = Shape {
-            functions: u32::from_le_bytes(*functions),
-            fingerprint: short(10).into(),
-            slots: u64::from_le_bytes(*slots),
-            elements: u64::from_le_bytes(*elements),
+            functions: (parameters >> 32) as u32,
+            fingerprint: u32::from((parameters >> 16) as u16),
+            slots,
+            elements,
         };
-        if short(8) != VERSION {
+        if parameters as u16 != VERSION {
             return Err(damaged(8, "it is a ribbon filter of an unknown version"));
         }
         if shape.fingerprint == 0 || shape.fingerprint > MAX_FINGERPRINT {
@@ -303,44 +290,34 @@ impl<'a> RibbonInPlace<'a> {
         Ok(Self { shape, columns: &rest[..rest.len() - TAIL] })
     }
 
-    /// The same with the checksum of all bytes compared.
+    /// Opens the filter in `bytes` and compares them with their checksum.
     ///
     /// # Errors
     ///
     /// As [`RibbonInPlace::open`], or the bytes are not those that were saved.
     pub fn check(bytes: &'a [u8]) -> Result<Self, LoadError> {
         let filter = Self::open(bytes)?;
-        let (before, stored) = bytes.split_at(bytes.len() - TAIL);
-        if Checksum::of(before).to_le_bytes() != stored {
-            return Err(LoadError::Damaged {
-                offset: before.len() as u64,
-                reason: "its checksum is another one",
-            });
-        }
+        check_tail(bytes)?;
         Ok(filter)
     }
 
-    /// Whether an element is in the set, or taken for one that is.
+    /// Returns whether an element is in the set, or is a false positive.
     pub fn contains(&self, element: Digest) -> bool {
         self.shape.contains(self.columns, element)
     }
 }
 
-/// Slots that are tried first: some percent more than elements, and more where many rows may meet.
+/// Returns the number of slots that is tried first: a few percent more than elements, and the more
+/// the more elements there are.
 fn first_slots(elements: u64) -> u64 {
     let n = elements.max(1) as f64;
     (n * (1.0 + n.log2() / 1000.0)) as u64 + 8
 }
 
-/// The digest behind its value of a hash function.
-fn digest_of(pair: u128) -> Digest {
-    Digest::from_value(pair as u64)
-}
-
-/// The columns in which each element's equation holds, if there are any: the same whatever the
-/// order of the elements, since the slots that get a row depend on the space of all equations only.
-/// They come in the order of their starts, so that a row meets those near it, which are in the
-/// caches.
+/// Returns the columns that satisfy each element's equation, or `None` if there are none. They do
+/// not depend on the order of the elements, since the slots that get a row depend only on the space
+/// of all equations. The elements are given in the order of their starts, so that a row meets rows
+/// near it, which are in the caches.
 fn solve(shape: Shape, elements: &[u128]) -> Option<Vec<u8>> {
     let rows = &rows(shape, elements)?;
     let substitute = Substitute { shape, rows };
@@ -351,15 +328,15 @@ fn solve(shape: Shape, elements: &[u128]) -> Option<Vec<u8>> {
     Some(substitute.columns())
 }
 
-/// A row for each slot, beginning with the coefficient of the slot, and its fingerprint; 0 where
-/// there is none.
+/// Returns a row for each slot, beginning with the coefficient of the slot, and its fingerprint;
+/// both are 0 in a slot without a row. `None` if the equations contradict each other.
 fn rows(shape: Shape, elements: &[u128]) -> Option<Vec<(u128, u32)>> {
     let mut rows = vec![(0_u128, 0_u32); shape.slots as usize];
     for &element in elements {
         let mut equation = shape.equation(digest_of(element));
         let mut at = equation.start as usize;
         loop {
-            // Rows that the last slots cut off have no coefficient there.
+            // A row never reaches beyond the last slot: coefficients there are cut off.
             let (row, fingerprint) = &mut rows[at];
             if *row == 0 {
                 (*row, *fingerprint) = (equation.row, equation.fingerprint);
@@ -398,13 +375,13 @@ impl pulp::NullaryFnOnce for Substitute<'_> {
 }
 
 impl Substitute<'_> {
-    /// The columns that follow, from the last slot to the first. Most of it is counting ones, which
-    /// is one instruction where the machine has it.
+    /// Computes the columns from the last slot to the first. Most of the time goes into counting
+    /// ones, which is one instruction on most machines.
     #[inline(always)]
     fn columns(self) -> Vec<u8> {
         let Self { shape, rows } = self;
         let mut columns = vec![0; shape.column_bytes() as usize];
-        // Of each column the slots behind the present one, the nearest lowest.
+        // For each column the slots after the present one, the nearest in the lowest bit.
         let mut behind = vec![0_u128; shape.fingerprint as usize];
         for (at, &(row, fingerprint)) in rows.iter().enumerate().rev() {
             let has_row = (row & 1) as u32;
@@ -424,7 +401,7 @@ impl Substitute<'_> {
     }
 }
 
-/// Puts the bits of a word where there are none yet; those beyond the end are 0.
+/// Sets the bits of a word in bytes that are still 0; bits beyond the end have to be 0.
 fn put(bytes: &mut [u8], at: usize, word: u64) {
     let shifted = u128::from(word) << (at % 8);
     let places = bytes[at / 8..].iter_mut();
@@ -490,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn it_depends_on_nothing_but_the_set() {
+    fn the_filter_only_depends_on_the_set() {
         let elements = digests(5, 3000);
         let filter = RibbonFilter::build(&elements, 9).unwrap();
         let mut others = elements.clone();
@@ -517,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_saved_is_refused() {
+    fn changed_bytes_are_refused() {
         let saved = RibbonFilter::build(&digests(1, 300), 7).unwrap().save();
         assert!(RibbonInPlace::check(&saved).is_ok());
         for at in 0..saved.len() {
@@ -525,7 +502,7 @@ mod tests {
             other[at] ^= 1 << (at % 8);
             assert!(RibbonInPlace::check(&other).is_err(), "{at}");
             if let Ok(filter) = RibbonInPlace::open(&other) {
-                // An answer of some kind.
+                // Any answer, but no panic.
                 filter.contains(digests(2, 1)[0]);
             }
             assert!(RibbonInPlace::open(&saved[..at]).is_err(), "{at}");

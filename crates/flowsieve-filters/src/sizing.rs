@@ -8,22 +8,22 @@ use super::lines::LineShape;
 use super::matrix_sizing::table_probes;
 use std::f64::consts::LN_2;
 
-/// Most hash functions that a filter takes.
+/// Most hash functions of a filter.
 pub const MAX_PROBES: usize = 32;
 
-/// Hash functions used when nothing is known of the number of elements: close to the optimum from
-/// 4 to 8 bits an element, and it degrades slowly when there are more elements than bits.
+/// Default hash functions if the number of elements is not known: close to the optimum from 4 to 8
+/// bits an element, and not much worse with more elements than bits.
 pub const DEFAULT_PROBES: u32 = 4;
 
-/// Most probes that the blocked filter makes in a line, one a word; more are in further lines.
+/// Most probes of a blocked filter in a line, one in each word; more are in further lines.
 pub const MAX_LINE_PROBES: u32 = 8;
 
-/// False-positive rate of a standard Bloom filter: (1 - e^(-kn/m))^k.
+/// Returns the false-positive rate of a standard Bloom filter: (1 - e^(-kn/m))^k.
 pub fn bloom_fpr(bits: f64, probes: u32, elements: f64) -> f64 {
     (-(-f64::from(probes) * elements / bits).exp_m1()).powi(probes as i32)
 }
 
-/// The k with the least false-positive rate, round((m/n) ln 2), within `1..=most`.
+/// Returns the k with the lowest false-positive rate, round((m/n) ln 2), within `1..=most`.
 pub fn best_probes(bits: f64, elements: f64, most: u32) -> u32 {
     if elements <= 0.0 {
         return DEFAULT_PROBES.min(most);
@@ -31,20 +31,20 @@ pub fn best_probes(bits: f64, elements: f64, most: u32) -> u32 {
     ((bits / elements * LN_2).round() as u32).clamp(1, most)
 }
 
-/// Bits of a standard Bloom filter with the best k: n · log2(e) · log2(1/f).
+/// Returns the bits of a standard Bloom filter with the best k: n · log2(e) · log2(1/f).
 pub fn bloom_bits(fpr: f64, elements: f64) -> f64 {
     elements * fpr.recip().log2() / LN_2
 }
 
-/// Bits and k of a standard filter by the rule of the CBFM paper's tables: m = floor(n log2(e)
-/// log2(1/ε)) and k = floor(-log2 ε).
+/// Returns bits and k of a standard filter by the rule of the CBFM paper's tables: m = floor(n
+/// log2(e) log2(1/ε)) and k = floor(-log2 ε).
 pub(crate) fn table_size(fpr: f64, elements: f64) -> (u64, u32) {
     let bits = bloom_bits(fpr, elements).floor().max(1.0) as u64;
     (bits, table_probes(fpr).clamp(1, MAX_PROBES as u32))
 }
 
-/// The same where a filter has no more than [`MAX_PROBES`] functions, which the best k exceeds for
-/// rates below 2^-32: -k n / ln(1 - f^(1/k)).
+/// Returns the bits of a standard Bloom filter with at most [`MAX_PROBES`] functions, which the
+/// best k exceeds for rates below 2^-32: these take -k n / ln(1 - f^(1/k)).
 pub fn least_bloom_bits(fpr: f64, elements: f64) -> f64 {
     let most = MAX_PROBES as f64;
     if fpr.log2() >= -most {
@@ -53,10 +53,10 @@ pub fn least_bloom_bits(fpr: f64, elements: f64) -> f64 {
     -most * elements / (-fpr.powf(most.recip())).ln_1p()
 }
 
-/// The least size, from 1 on, that reaches what every larger one reaches too; `None` if the sizes
-/// up to `most`, a power of two, do not.
+/// Returns the smallest size, from 1 on, for which `reaches` is true, given that it is true for all
+/// larger ones; `None` if no size up to `most`, a power of two, reaches it.
 pub(super) fn least_size(most: u64, reaches: impl Fn(u64) -> bool) -> Option<u64> {
-    // Doubling finds a size that does; halving the gap then finds the first.
+    // Double until a size reaches it, and then bisect.
     let mut high = 1;
     while !reaches(high) {
         high *= 2;
@@ -76,18 +76,17 @@ pub(super) fn least_size(most: u64, reaches: impl Fn(u64) -> bool) -> Option<u64
     Some(high)
 }
 
-/// Mean false-positive rate of a standard Bloom filter while it is filled from empty to `elements`:
-/// with U = kn/m it is (1/U) ∫₀ᵁ (1 - e^-u)^k du.
+/// Returns the mean false-positive rate of a standard Bloom filter while it is filled from empty to
+/// `elements`: with U = kn/m it is (1/U) ∫₀ᵁ (1 - e^-u)^k du.
 ///
-/// This is the share of new elements that a run over them loses: a raw count of first sightings
-/// is too low by it.
+/// This is the share of the new elements that a raw count of first sightings misses.
 pub fn bloom_fpr_while_filling(bits: f64, probes: u32, elements: f64) -> f64 {
     mean_while(elements, |n| bloom_fpr(bits, probes, n))
 }
 
-/// n times the relative variance of the unbiased count ([`super::DistinctCounter`]) of a standard
-/// Bloom filter: (1/n) ∫₀ⁿ u / (1 - u) dx, where a new element after x others is missed with
-/// probability u = (1 - e^(-kx/m))^k. The relative standard error is √(V/n).
+/// Returns n times the relative variance V of the unbiased count ([`super::DistinctCounter`]) of a
+/// standard Bloom filter: (1/n) ∫₀ⁿ u / (1 - u) dx, where a new element after x others is missed
+/// with probability u = (1 - e^(-kx/m))^k. The relative standard error is √(V/n).
 pub fn bloom_count_variance(bits: f64, probes: u32, elements: f64) -> f64 {
     mean_while(elements, |n| {
         let missed = bloom_fpr(bits, probes, n);
@@ -95,9 +94,10 @@ pub fn bloom_count_variance(bits: f64, probes: u32, elements: f64) -> f64 {
     })
 }
 
-/// The same for the whole elements, of `probes` bits each, in a blocked filter: p is
-/// [`shared_blocked_fpr`], and `written` all kinds of elements that it stores, which are taken to
-/// grow in proportion. With several shards, the lines and elements are those of one.
+/// Returns [`bloom_count_variance`] for the whole elements, of `probes` bits each, in a blocked
+/// filter, where u is [`shared_blocked_fpr`]. `written` lists all kinds of elements that it stores,
+/// which are assumed to grow in proportion. With several shards, lines and elements are those of
+/// one shard.
 pub fn blocked_count_variance(
     shape: LineShape,
     probes: u32,
@@ -112,8 +112,8 @@ pub fn blocked_count_variance(
     })
 }
 
-/// The same for a filter that halves what it watches ([`SubsetSpec::counting`]): up to 86 % of set
-/// bits that of a blocked filter, and stage after stage from there on.
+/// Returns [`bloom_count_variance`] for a halving filter ([`SubsetSpec::counting`]): that of a
+/// blocked filter up to 86 % of set bits, and then stage after stage.
 ///
 /// [`SubsetSpec::counting`]: crate::SubsetSpec::counting
 pub fn halving_count_variance(shape: LineShape, probes: u32, elements: f64) -> f64 {
@@ -122,13 +122,13 @@ pub fn halving_count_variance(shape: LineShape, probes: u32, elements: f64) -> f
     let first = elements.min(-0.14_f64.ln() * bits / f64::from(probes));
     let mut variance = first * blocked_count_variance(shape, probes, &[(first, probes)], first);
     let mut counted = first;
-    // Share of the addresses that are sampled, times that of their places which are clear in all
-    // older generations.
+    // Share of the sampled addresses, times the share of their places that are clear in all older
+    // generations.
     let mut weight = 1.0 - LinesOf::from(shape).fpr(probes, first);
     while counted < elements {
         weight *= 0.5;
         for step in 0..STEPS {
-            // From 0 to 60 % set bits of the new half.
+            // The new half fills from 0 to 60 % of set bits.
             let seen = weight * (1.0 - 0.6 * (f64::from(step) + 0.5) / f64::from(STEPS));
             let new = 0.3 * bits / f64::from(STEPS);
             let new = new.min((elements - counted).max(0.0) * seen);
@@ -140,7 +140,7 @@ pub fn halving_count_variance(shape: LineShape, probes: u32, elements: f64) -> f
     variance / elements
 }
 
-/// (1/n) ∫₀ⁿ of `integrand` of the number of elements so far, by Simpson's rule.
+/// Returns the mean of `integrand` over 0 to `elements` elements, by Simpson's rule.
 fn mean_while(elements: f64, integrand: impl Fn(f64) -> f64) -> f64 {
     const STEPS: u32 = 256;
     let at = |step: u32| integrand(elements * f64::from(step) / f64::from(STEPS));
@@ -148,7 +148,7 @@ fn mean_while(elements: f64, integrand: impl Fn(f64) -> f64) -> f64 {
     (at(0) + inner + at(STEPS)) / (3.0 * f64::from(STEPS))
 }
 
-/// False-positive rate of a split filter: (1 - (1 - 1/m)^n)^k with m counters a part.
+/// Returns the false-positive rate of a split filter: (1 - (1 - 1/m)^n)^k with m counters a part.
 pub fn split_fpr(part: f64, probes: u32, elements: f64) -> f64 {
     if part <= 1.0 {
         return f64::from(u8::from(elements > 0.0));
@@ -156,16 +156,16 @@ pub fn split_fpr(part: f64, probes: u32, elements: f64) -> f64 {
     (-(elements * (-part.recip()).ln_1p()).exp_m1()).powi(probes as i32)
 }
 
-/// Functions k, counters a part m and elements n of a split filter of `counters` (M) in all for a
-/// rate P: k = ceil(lb 1/P), m = floor(M/k), n = floor(M ln² 2 / ln 1/P).
+/// Returns functions k, counters a part m and elements n of a split filter of `counters` (M) in all
+/// for a rate P: k = ceil(lb 1/P), m = floor(M/k), n = floor(M ln² 2 / ln 1/P).
 pub fn split_design(counters: u64, fpr: f64) -> (u32, u64, u64) {
     let probes = fpr.recip().log2().ceil() as u32;
     let elements = counters as f64 * LN_2 * LN_2 / fpr.recip().ln();
     (probes, counters / u64::from(probes), elements as u64)
 }
 
-/// Probability that a counter reaches `least` when it is incremented `load` = kn/m times on
-/// average: the upper tail of a Poisson distribution, summed from the small end so that no digits
+/// Returns the probability that a counter reaches `least` if it is incremented `load` = kn/m times
+/// on average: the upper tail of a Poisson distribution, summed up directly so that no digits
 /// cancel.
 pub fn counter_reaches(load: f64, least: u32) -> f64 {
     let mut term = (-load).exp();
@@ -182,13 +182,14 @@ pub fn counter_reaches(load: f64, least: u32) -> f64 {
     sum
 }
 
-/// False-positive rate of a chain of `links` filters with the rate `link_fpr` each: 1 - (1 - P)^d.
+/// Returns the false-positive rate of a chain of `links` filters with the rate `link_fpr` each: 1 -
+/// (1 - P)^d.
 pub fn scalable_fpr(link_fpr: f64, links: u32) -> f64 {
     -(f64::from(links) * (-link_fpr).ln_1p()).exp_m1()
 }
 
-/// False-positive rate of a d-left filter whose elements hash to q = b + r bits and all find room:
-/// 1 - (1 - 2^-q)^n. [`dleft_overfull_fpr`] is that of any filter.
+/// Returns the false-positive rate of a d-left filter whose elements hash to q = b + r bits and all
+/// find room: 1 - (1 - 2^-q)^n. [`dleft_overfull_fpr`] is for any filter.
 pub fn dleft_fpr(hash_bits: u32, elements: f64) -> f64 {
     fpr_of_hashes(f64::from(hash_bits).exp2(), elements)
 }
@@ -216,7 +217,7 @@ mod tests {
     // The numbers below come from an independent computation with exact binomials and quadrature.
 
     #[test]
-    fn a_run_over_new_elements_loses_the_mean_rate() {
+    fn a_raw_count_of_new_elements_misses_the_mean_rate() {
         // A course report's spelling dictionary: 466 550 words at 1 %.
         let (bits, probes, words) = (4_471_909.0, 7, 466_550.0);
         assert_eq!(bloom_bits(0.01, words).ceil() as u64, 4_471_909);
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_overflow_as_rarely_as_the_tables_say() {
+    fn counters_overflow_as_rarely_as_in_the_tables() {
         for (least, probability) in [
             (2, 0.153_426_409_720_027_36),
             (4, 0.005_561_101_908_066_199),
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_below_those_of_most_functions_take_more_bits() {
+    fn rates_that_need_more_functions_take_more_bits() {
         // 32 / -ln(1 - f^(1/32)), computed with 40 digits; above 2^-32 it is lb e · lb 1/f.
         for (fpr, bits) in [
             (1e-9, 43.132_762_698_153_48),
@@ -324,7 +325,7 @@ mod tests {
         ] {
             let ours = dleft_fpr(13 + r, 24.0 * 8192.0);
             assert_close(ours, rate, 1e-6);
-            // To first order the rate is 24 · 2^-r, which is what the memory is compared at.
+            // Memory is compared at 24 · 2^-r, the rate to first order.
             assert_close(4.0 * bloom_bits(24.0 * (-f64::from(r)).exp2(), 1.0), counting, 2e-4);
         }
         assert_close(dleft_fpr(15 + 14, 500_000.0), 0.000_930_889_029, 1e-6);

@@ -9,15 +9,14 @@
 //!     level 1  └──┴──┴──┴──┴──┴──┴──┴──┘  1/20 of the cells each, for more elements than level 0 can hold
 //! ```
 //!
-//! Two bytes a cell, and one bit for the [`PaneBitmap`], which gathers the cells that a pane hits.
-//! Panes may be gathered side by side; they are taken one after another.
+//! A cell takes two bytes, and one bit of the [`PaneBitmap`], which collects the cells that a pane
+//! hits. Several panes may be filled at the same time; they end one after another.
 //!
 //! # Operations
 //!
 //! - [`PaneBitmap::insert`]: set the bit of the element's cell.
-//! - [`SlidingBitmap::take`]: a pane ends; its cells get its number.
-//! - [`SlidingBitmap::estimate`]: the cells hit in the last k panes say how many elements these
-//!   had.
+//! - [`SlidingBitmap::take`]: end a pane; its cells get its number.
+//! - [`SlidingBitmap::estimate`]: estimate the elements from the cells hit in the last k panes.
 //!
 //! # Formulas
 //!
@@ -30,13 +29,13 @@
 //!     variance = 1 / I(n) - n                          bias = ½ (Σ s_l³ / (m_l² (exp(λ_l) - 1)) / I(n)² - Σ s_l λ_l)
 //! ```
 //!
-//! Of few elements no more than the n (n - 1) / 2 pairs can meet in a cell, so the variance is
-//! taken (n - 1) / n times. The bias is subtracted. With one level these are the formulas of linear counting: variance m (eᵗ
-//! - t - 1) and bias ½ (eᵗ - t - 1) at t = n / m.
+//! Only n (n - 1) / 2 pairs of elements can share a cell, so the variance is multiplied by (n - 1)
+//! / n, which matters for few elements. The bias is subtracted. With one level these are the
+//! formulas of linear counting: variance m (eᵗ - t - 1) and bias ½ (eᵗ - t - 1) at t = n / m.
 //!
 //! # Limits
 //!
-//! Say whether an element was there: it is no [`MembershipFilter`](super::MembershipFilter).
+//! It only counts: it is no [`MembershipFilter`](super::MembershipFilter).
 //!
 //! # Example
 //!
@@ -67,10 +66,10 @@
 use super::estimate::{Basis, Estimate, Seen};
 use crate::hashing::{Digest, mix, reduce};
 
-/// Levels: the last one takes what the others leave, one element in 16^5.
+/// Number of levels. The last one takes the remaining elements, one in 16^5.
 const LEVELS: usize = 6;
 
-/// Binary logarithm of the elements of a level to those of the next.
+/// Binary logarithm of the ratio of a level's elements to those of the next level.
 const SHARE_BITS: u32 = 4;
 
 /// Stream of [`mix`] for the choice of a cell.
@@ -79,7 +78,7 @@ const CELL: u64 = 0x51;
 /// Cells of a level are whole words of a [`PaneBitmap`].
 const WORD: usize = 64;
 
-/// How many things were last seen in each of the last k panes.
+/// The number of items that were last seen in each of the last k panes.
 #[derive(Clone, Debug)]
 pub struct PaneCounts {
     counts: Box<[u64]>,
@@ -87,7 +86,7 @@ pub struct PaneCounts {
 }
 
 impl PaneCounts {
-    /// Nothing was seen in `panes` panes (k).
+    /// Creates empty counts for `panes` panes (k).
     ///
     /// # Panics
     ///
@@ -97,13 +96,13 @@ impl PaneCounts {
         Self { counts: vec![0; panes.into()].into(), live: 0 }
     }
 
-    /// Pane number `now` begins, the one after the last: what was seen in pane `now - k` for the
-    /// last time is too old.
+    /// Begins pane `now`, which follows the last one. Drops the items that were last seen in pane
+    /// `now - k`.
     pub fn advance(&mut self, now: u64) {
         self.live -= std::mem::take(self.of(now));
     }
 
-    /// Something is seen in pane `now` that was last seen in pane `last`.
+    /// Records an item in pane `now` that was last seen in pane `last`.
     #[inline]
     pub fn see(&mut self, last: Option<u64>, now: u64) {
         match last {
@@ -113,7 +112,7 @@ impl PaneCounts {
         *self.of(now) += 1;
     }
 
-    /// How many things were seen in the last k panes.
+    /// Returns the number of items that were seen in the last k panes.
     pub const fn live(&self) -> u64 {
         self.live
     }
@@ -132,7 +131,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// At most `cells` cells, but a word for each level.
+    /// Divides at most `cells` cells among the levels, at least one word each.
     fn of(cells: usize) -> Self {
         let other = (cells / 20 / WORD).max(1) * WORD;
         let rest = cells.saturating_sub((LEVELS - 1) * other);
@@ -159,7 +158,7 @@ impl Layout {
         cells.start + reduce(mixed, cells.len() as u64) as usize
     }
 
-    /// Share of the elements that goes to a level.
+    /// Returns the share of the elements that goes to a level.
     fn share(level: usize) -> f64 {
         let reached = 2_f64.powi(-(SHARE_BITS as i32) * level as i32);
         if level + 1 == LEVELS {
@@ -169,7 +168,8 @@ impl Layout {
         }
     }
 
-    /// The most likely number of elements, given the cells of each level that were hit.
+    /// Returns the most likely number of elements, given the number of cells of each level that
+    /// were hit.
     fn estimate(self, hit: [u64; LEVELS]) -> Estimate {
         let seen: u64 = hit.iter().sum();
         if seen == 0 {
@@ -180,8 +180,8 @@ impl Layout {
             share: Self::share(level),
             hit: hit[level] as f64,
         });
-        // The equation's left side falls and is convex, and is above 1 here: Newton's steps go up
-        // to its solution.
+        // The left side of the equation is falling and convex, and above 1 at this n, so Newton's
+        // steps approach the solution from below.
         let mut n = seen as f64;
         for _ in 0..STEPS {
             let (above, slope) = levels.iter().fold((-1.0, 0.0), |(above, slope), level| {
@@ -190,7 +190,7 @@ impl Layout {
                 (above + term, slope + term * level.rate * (1.0 - filled) / filled)
             });
             let step = above / slope;
-            // Where every cell is hit, there is no solution.
+            // If every cell is hit, there is no solution.
             if !step.is_finite() || step <= n * PRECISION || n * levels[LEVELS - 1].rate > FULL {
                 break;
             }
@@ -228,19 +228,19 @@ impl Layout {
 /// A level, as the estimator sees it.
 #[derive(Clone, Copy)]
 struct Level {
-    /// Elements that go to one of its cells, of one.
+    /// Share of all elements that goes to one cell.
     rate: f64,
     share: f64,
     hit: f64,
 }
 
-/// Most steps to the solution: each doubles the number while that is far too small.
+/// Most steps to the solution. Each doubles the number while it is far too small.
 const STEPS: usize = 100;
 
 /// Relative precision of the solution.
 const PRECISION: f64 = 1e-9;
 
-/// Elements a cell of the last level, above which nothing can be said.
+/// Elements for each cell of the last level at which the search stops: all cells are hit.
 const FULL: f64 = 30.0;
 
 /// The cells that the elements of a pane hit.
@@ -251,20 +251,21 @@ pub struct PaneBitmap {
 }
 
 impl PaneBitmap {
-    /// An empty bitmap of about this many cells.
+    /// Creates an empty bitmap of about this many cells.
     pub fn new(cells: usize) -> Self {
         let layout = Layout::of(cells);
         Self { layout, words: vec![0; layout.cells() / WORD] }
     }
 
-    /// An element is seen.
+    /// Sets the bit of an element's cell.
     #[inline]
     pub fn insert(&mut self, digest: Digest) {
         let cell = self.layout.cell(digest);
         self.words[cell / WORD] |= 1 << (cell % WORD);
     }
 
-    /// The count of this pane alone, as [`SlidingBitmap::estimate`] of a window of one pane.
+    /// Returns the count of this pane alone, as [`SlidingBitmap::estimate`] of a window of one
+    /// pane.
     pub fn estimate(&self) -> Estimate {
         self.layout.estimate(std::array::from_fn(|level| {
             let cells = self.layout.cells_of(level);
@@ -273,12 +274,12 @@ impl PaneBitmap {
         }))
     }
 
-    /// Bytes of the bits.
+    /// Returns the bytes of the bits.
     pub fn memory_bytes(&self) -> u64 {
         size_of_val(&self.words[..]) as u64
     }
 
-    /// Clears it.
+    /// Clears the bitmap.
     pub fn clear(&mut self) {
         self.words.fill(0);
     }
@@ -302,28 +303,29 @@ impl SlidingBitmap {
     /// Fewest bytes of the cells.
     const MIN_BYTES: u64 = 1024;
 
-    /// Bytes of the counts of cells that were last hit in each of `panes` panes.
+    /// Returns the bytes of the counts of cells that were last hit in each of `panes` panes.
     pub const fn pane_bytes(panes: u16) -> u64 {
         panes as u64 * (LEVELS * size_of::<u64>()) as u64
     }
 
-    /// Fewest bytes of a window of `panes` panes.
+    /// Returns the fewest bytes of a window of `panes` panes.
     pub const fn least_bytes(panes: u16) -> u64 {
         Self::MIN_BYTES + Self::pane_bytes(panes)
     }
 
-    /// The cells of a window of `panes` panes within this many bytes, [`Self::least_bytes`] or more.
+    /// Returns the cells of a window of `panes` panes within this many bytes, at least
+    /// [`Self::least_bytes`].
     pub const fn cells_within(bytes: u64, panes: u16) -> u64 {
-        // Two bytes and a bit a cell.
+        // A cell takes two bytes and a bit.
         bytes.saturating_sub(Self::pane_bytes(panes)) * 8 / 17
     }
 
-    /// Bytes of this many cells and panes, with the bitmap of one pane.
+    /// Returns the bytes of this many cells and panes, with the bitmap of one pane.
     pub fn bytes_of(cells: u64, panes: u16) -> u64 {
         Layout::of(cells as usize).cells() as u64 * 17 / 8 + Self::pane_bytes(panes)
     }
 
-    /// A window of `panes` panes (k) with about this many cells; no pane was taken.
+    /// Creates an empty window of `panes` panes (k) with about this many cells.
     ///
     /// # Panics
     ///
@@ -340,16 +342,16 @@ impl SlidingBitmap {
         }
     }
 
-    /// An empty pane for this window.
+    /// Creates an empty pane for this window.
     pub fn pane(&self) -> PaneBitmap {
         PaneBitmap { layout: self.layout, words: vec![0; self.last.len() / WORD] }
     }
 
-    /// A pane without elements ends.
+    /// Ends a pane without elements.
     pub fn pass(&mut self) {
         if self.now == u16::MAX {
-            // Panes get lower numbers again, by a multiple of the window, so that their counts stay
-            // in their places.
+            // Lower the numbers of all panes by a multiple of the window, so that the counts keep
+            // their places.
             let lower = (self.now - self.panes) / self.panes * self.panes;
             for last in &mut self.last {
                 *last = last.saturating_sub(lower);
@@ -362,7 +364,7 @@ impl SlidingBitmap {
         }
     }
 
-    /// A pane ends. Its bitmap is empty afterwards.
+    /// Ends a pane and clears its bitmap.
     ///
     /// # Panics
     ///
@@ -387,7 +389,7 @@ impl SlidingBitmap {
         }
     }
 
-    /// The count of the last k panes, with its standard error.
+    /// Returns the count of the last k panes, with its standard error.
     pub fn estimate(&self) -> Estimate {
         let hit = std::array::from_fn(|level| self.live[level].live());
         self.layout.estimate(hit)
@@ -400,8 +402,8 @@ mod tests {
     use crate::hashing::Digester;
     use std::collections::HashSet;
 
-    /// Mean, spread and bounds over many runs are those that the formulas say, from few elements to
-    /// far more than cells.
+    /// Mean, spread and bounds over many runs are those of the formulas, from few elements to far
+    /// more than cells.
     #[test]
     fn errors_are_as_stated() {
         const RUNS: u64 = 300;
@@ -438,7 +440,7 @@ mod tests {
 
     /// Collisions of few elements are rare: over many windows the error is the stated one.
     #[test]
-    fn few_elements_are_not_said_to_be_less_exact_than_they_are() {
+    fn the_stated_error_of_few_elements_is_not_too_large() {
         for n in [1_u32, 2, 5, 20] {
             let (mut squares, mut variance) = (0.0, 0.0);
             let mut pane = PaneBitmap::new(600);
@@ -455,8 +457,8 @@ mod tests {
         }
     }
 
-    /// A window knows of each cell whether one of its panes hit it, for any number of panes and
-    /// past the end of their numbers.
+    /// A window has the cells that any of its panes hit, for any number of panes, also after their
+    /// numbers wrap around.
     #[test]
     fn a_window_is_the_union_of_its_panes() {
         for panes in [1_u16, 2, 7, 60] {

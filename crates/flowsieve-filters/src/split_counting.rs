@@ -1,4 +1,4 @@
-//! SCBF, the split counting Bloom filter: each hash function has a part of the counters to itself.
+//! SCBF, the split counting Bloom filter: each hash function has its own part of the counters.
 //!
 //! # Memory
 //!
@@ -10,8 +10,8 @@
 //!
 //! # Operations
 //!
-//! As in the [counting filter](super::CountingFilter), with position i in part i: insert adds one
-//! to k counters, remove takes one from them, contains asks that none is zero, and a counter that
+//! As in the [counting filter](super::CountingFilter), with position i in part i: insert increments
+//! k counters, remove decrements them, an element is contained if none is zero, and a counter that
 //! has reached its largest value is never decremented. The k counters always differ.
 //!
 //! All cost O(k) and touch up to k cache lines.
@@ -20,8 +20,8 @@
 //!
 //! With M = km counters and n distinct elements f = (1 - (1 - 1/m)^n)^k
 //! ([`super::sizing::split_fpr`]), and counters reach their limit as often as in the counting
-//! filter; both to first order as without parts: 0.000999874 against 0.000999790 in the first row
-//! below. What the parts bring is k regions of memory that do not depend on each other.
+//! filter. To first order both are the same as without parts: 0.000999874 against 0.000999790 in
+//! the first row below. The benefit of the parts is k independent regions of memory.
 //!
 //! Table 1 of the paper, M = 368 640 counters ([`super::sizing::split_design`]: k = ceil(lb 1/P),
 //! m = floor(M/k), n = floor(M ln² 2 / ln 1/P)):
@@ -33,8 +33,9 @@
 //! | 0.00001 | 17 | 21 684 | 15 383 | 0.00001002 |
 //! | 0.000001 | 20 | 18 432 | 12 819 | 0.000000999 |
 //!
-//! The paper's tables 2 and 3, by which its counters overflow far less often than those of a
-//! counting filter, come from a formula evaluated without one of its factors; they do not.
+//! In the paper's tables 2 and 3 its counters overflow far less often than those of a counting
+//! filter. These tables come from a formula evaluated without one of its factors; the counters do
+//! not.
 //!
 //! # Distinct elements
 //!
@@ -43,7 +44,8 @@
 //!
 //! # Limits
 //!
-//! As the counting filter: no patterns, and no protection against removing a false positive.
+//! As the counting filter: it does not answer for some of the attributes, and removing a false
+//! positive may make other elements disappear.
 //!
 //! # Example
 //!
@@ -59,8 +61,8 @@
 //! assert!(!filter.contains(word("in")));
 //! ```
 //!
-//! Reference: the split counting Bloom filter is equations and table 1 of the SCBF paper; the parts
-//! are those of Mullin, "A second look at Bloom filters", CACM 26(8), 1983.
+//! Reference: equations and table 1 are from the SCBF paper (Huang et al. 2015); the parts are
+//! those of Mullin, "A second look at Bloom filters", CACM 26(8), 1983.
 
 use super::saved::saved;
 use super::sizing::{MAX_PROBES, best_probes, least_bloom_bits, split_fpr};
@@ -76,7 +78,7 @@ use crate::bits::CounterArray;
 pub struct SplitCountingSpec {
     /// Counters of a part (m).
     pub part: u64,
-    /// Hash functions, and parts (k).
+    /// Hash functions and parts (k).
     pub probes: u32,
     /// Bits of a counter.
     pub counter_bits: u32,
@@ -88,40 +90,29 @@ pub(crate) const SPLIT_COUNTING: Descriptor = Descriptor {
     reach: Reach::Whole,
     ignores_repeats: false,
     size: |_, sizing| {
-        let CounterSizes { part, probes, .. } =
-            counter_sizes(FilterKind::SplitCounting, 1, sizing)?;
-        let spec = SplitCountingSpec { part, probes, counter_bits: DEFAULT_COUNTER_BITS };
+        let (_, spec) = counter_sizes(FilterKind::SplitCounting, 1, sizing)?;
         check_memory(FilterKind::SplitCounting, spec.memory_bytes(), 1)?;
         Ok(spec.into())
     },
     search: None,
 };
 
-/// Numbers of counters that a structure with counters is made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CounterSizes {
-    /// Counters of one link of a chain, or of the whole filter.
-    pub(crate) counters: u64,
-    /// Counters of a part of it.
-    pub(crate) part: u64,
-    /// Hash functions, and parts.
-    pub(crate) probes: u32,
-}
-
-/// The counters of each of `links` equal filters that take the memory together; or of one filter
-/// that reaches the rate.
+/// Returns the counters of each of `links` equal filters that fill the memory together, or of one
+/// filter that reaches the rate: all of them, and those of a split filter.
 pub(crate) fn counter_sizes(
     kind: FilterKind,
     links: u64,
     sizing: Sizing,
-) -> Result<CounterSizes, SpecError> {
+) -> Result<(u64, SplitCountingSpec), SpecError> {
     let most = MAX_PROBES as u32;
+    let spec =
+        |part, probes| SplitCountingSpec { part, probes, counter_bits: DEFAULT_COUNTER_BITS };
     match sizing {
         Sizing::Memory { bytes, expected } => {
             check_memory(kind, bytes, 8 * links)?;
             let counters = bytes / links * 8 / u64::from(DEFAULT_COUNTER_BITS);
             let probes = probes_for(counters * links, expected, most).min(counters as u32);
-            Ok(CounterSizes { counters, part: counters / u64::from(probes), probes })
+            Ok((counters, spec(counters / u64::from(probes), probes)))
         }
         Sizing::Rate { fpr, expected } => {
             check_rate(fpr)?;
@@ -129,16 +120,24 @@ pub(crate) fn counter_sizes(
             let counters = least_bloom_bits(fpr, elements).ceil();
             let probes = best_probes(counters, elements, most);
             let mut part = (counters as u64).div_ceil(u64::from(probes));
-            // Small parts, and few of them, fall short of the formula for large ones.
+            // The formula is for large parts; small and few parts miss the rate.
             while split_fpr(part as f64, probes, elements) > fpr {
                 part += part.div_ceil(64);
             }
-            Ok(CounterSizes { counters: counters as u64, part, probes })
+            Ok((counters as u64, spec(part, probes)))
         }
     }
 }
 
 saved!(SplitCountingSpec { part, probes, counter_bits });
+
+impl SplitCountingSpec {
+    /// Divides the counters among this many parts.
+    pub(crate) fn divided_among(self, probes: u32) -> Self {
+        let part = self.part * u64::from(self.probes) / u64::from(probes.max(1));
+        Self { part, probes, ..self }
+    }
+}
 
 impl Parameters for SplitCountingSpec {
     fn check(&self) -> Result<(), SpecError> {
@@ -151,8 +150,7 @@ impl Parameters for SplitCountingSpec {
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
-        let part = self.part * u64::from(self.probes) / u64::from(probes.max(1));
-        Some(Self { part, probes, ..*self }.into())
+        Some(self.divided_among(probes).into())
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {

@@ -22,24 +22,24 @@
 //! | 0.5 | 0.0022 | 0.0022 | 4.8·10⁻⁶ |
 //! | 0.9 | 0.000113 | 0.51 | 5.7·10⁻⁵ |
 //!
-//! So a weight moves exactness from one pair to another, and the full query is at its best with
-//! equal weights until the matrix is overloaded. (The paper's Fig. 9 shows both getting better
-//! together; no n does that by its own formula 1.)
+//! So a weight lowers the rate of one pair at the cost of another, and equal weights are best for
+//! the full query until the matrix is overloaded. (In the paper's Fig. 9 both pairs improve
+//! together; by its own formula 1 that happens for no n.)
 //!
-//! # Distinct elements, and what it cannot do
+//! # Distinct elements and limits
 //!
-//! As every matrix ([`super::matrix`]).
+//! As in every matrix ([`super::matrix`]).
 //!
 //! # Example
 //!
 //! ```
 //! use flowsieve_filters::hashing::Digester;
-//! use flowsieve_filters::{ElementDigests, MatrixFilter, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
+//! use flowsieve_filters::{ElementDigests, MatrixFilter, MatrixSpec, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
 //!
 //! let hasher = Digester::new(0);
 //! let flow = |parts: [&str; 3]| parts.map(|part| hasher.digest(part.as_bytes()));
 //! // The second attribute gets four times the places of the others, without cuts.
-//! let mut filter = MatrixFilter::wcbfm(&[1.0, 4.0, 1.0], &[], 3, 100_000)?;
+//! let mut filter = MatrixFilter::new(&MatrixSpec::wcbfm(&[1.0, 4.0, 1.0], &[], 3, 100_000)?)?;
 //! filter.insert(ElementDigests::of_attributes(&flow(["a", "b", "53"])));
 //! let [a, b, port] = flow(["a", "b", "53"]);
 //! let pattern = Pattern { whole: None, attributes: &[Some(a), None, Some(port)] };
@@ -51,7 +51,7 @@
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 4.4.
 
-use super::matrix::{IndexMap, MatrixFilter, MatrixSpec, matrix_of};
+use super::matrix::{IndexMap, MatrixSpec, matrix_of};
 use super::matrix_sizing::{self, cut_families, weighted_sizes};
 use super::spec::{Descriptor, FilterKind, Parameters, Reach, SpecError};
 
@@ -65,12 +65,12 @@ pub(crate) const WCBFM: Descriptor = Descriptor {
 };
 
 impl MatrixSpec {
-    /// A matrix of at most `cells` cells (M) with sizes in proportion to `weights`.
+    /// Returns a matrix of at most `cells` cells (M) with sizes in proportion to `weights`.
     ///
     /// # Errors
     ///
-    /// Weights that are negative or sum to nothing, less memory than one position an attribute
-    /// takes, or what [`FilterSpec::check`](crate::FilterSpec::check) refuses.
+    /// Weights are negative or all 0, the memory is too small for one position an attribute, or
+    /// [`FilterSpec::check`](crate::FilterSpec::check) finds an error.
     pub fn wcbfm(
         weights: &[f64],
         cuts: &[u32],
@@ -86,7 +86,7 @@ impl MatrixSpec {
         }
         let spec =
             |sizes| Self { sizes, cuts: cuts.to_vec(), probes, index_map: IndexMap::default() };
-        // The rules of attributes and cuts come first: without them sizes mean nothing.
+        // Check attributes and cuts before computing sizes for them.
         let least = spec(vec![1; weights.len()]);
         least.check()?;
         let sizes = weighted_sizes(weights, cuts, cells.into()).ok_or_else(|| {
@@ -101,28 +101,12 @@ impl MatrixSpec {
     }
 }
 
-impl MatrixFilter {
-    /// An empty WCBFM.
-    ///
-    /// # Errors
-    ///
-    /// See [`MatrixSpec::wcbfm`].
-    pub fn wcbfm(
-        weights: &[f64],
-        cuts: &[u32],
-        probes: u32,
-        cells: u64,
-    ) -> Result<Self, SpecError> {
-        Self::new(&MatrixSpec::wcbfm(weights, cuts, probes, cells)?)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hashing::{Digest, Digester};
     use crate::sizing::bloom_fpr;
-    use crate::{ElementDigests, MembershipFilter};
+    use crate::{ElementDigests, MatrixFilter, MembershipFilter};
     use proptest::prelude::*;
 
     #[test]
@@ -139,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_and_memory_that_cannot_be() {
+    fn impossible_weights_and_memory_are_refused() {
         for (weights, cells, needle) in [
             (&[0.0; 3][..], 1 << 20, "not all 0"),
             (&[1.0, -1.0, 1.0], 1 << 20, "0 or more"),
@@ -164,9 +148,11 @@ mod tests {
             elements in prop::collection::vec(any::<[u64; 4]>(), 0..40),
         ) {
             let cuts: &[u32] = if attributes > 2 { &[0b011, 0b110] } else { &[] };
-            let mut weighted = MatrixFilter::wcbfm(&vec![weight; attributes], cuts, 3, cells).unwrap();
+            let weights = vec![weight; attributes];
+            let spec = MatrixSpec::wcbfm(&weights, cuts, 3, cells).unwrap();
+            let mut weighted = MatrixFilter::new(&spec).unwrap();
             let size = matrix_sizing::largest_size(attributes, cuts, cells.into());
-            let mut plain = MatrixFilter::cbfm(attributes, size, cuts, 3).unwrap();
+            let mut plain = MatrixFilter::new(&MatrixSpec::cbfm(attributes, size, cuts, 3)).unwrap();
             for values in &elements {
                 let digests: Vec<Digest> = values[..attributes]
                     .iter()

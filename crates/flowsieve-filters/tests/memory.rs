@@ -1,5 +1,5 @@
-//! All state of a structure is charged: what the allocator was asked for is what the structure says
-//! of itself, empty and overfull.
+//! Structures state all of their memory: what they allocate is what they report, empty and
+//! overfull.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
@@ -13,21 +13,21 @@ use peak_alloc::PeakAlloc;
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 /// Memory of each structure: small enough that lines are on the heap. Arrays of bits and the cells
-/// of `dleft` are pages of the system, which the allocator does not see: for them the test is
-/// whether anything else grows.
+/// of `dleft` are pages of the system, which the allocator does not see: for them the test checks
+/// that nothing else grows.
 const BYTES: u64 = 48 << 10;
 
-/// What is not charged: the structure itself, and the lists of its arrays.
+/// Memory that is not reported: the structure itself, and the lists of its arrays.
 const FIXED: u64 = 2 << 10;
 
-/// Elements: far more than there is room for.
+/// Number of elements, far more than there is room for.
 const ELEMENTS: u64 = 300_000;
 
 fn specs() -> Vec<CounterSpec> {
     let mut specs = Vec::new();
     for kind in FilterKind::all() {
         for expected in [None, Some(20_000)] {
-            // Enough buckets that what belongs to one of them is more than what is fixed.
+            // So many buckets that their memory is more than the fixed memory.
             let bytes = if kind == FilterKind::Dleft { 8 * BYTES } else { BYTES };
             let sizing = Sizing::Memory { bytes, expected };
             let spec = FilterSpec::new(kind, 2, sizing).unwrap();
@@ -58,7 +58,7 @@ fn fill(counter: &mut Counter) {
 }
 
 #[test]
-fn structures_hold_what_they_say() {
+fn structures_report_their_memory() {
     for spec in specs() {
         let before = ALLOCATOR.current_usage() as u64;
         let mut counter = spec.build();
@@ -71,7 +71,7 @@ fn structures_hold_what_they_say() {
         assert!(empty <= said_empty + FIXED, "{spec:?}: {empty} held, {said_empty} said");
         fill(&mut counter);
         let (full, said_full) = (held(&counter), counter.memory_bytes());
-        // Entries of a tree take up to twice what they have in them.
+        // Entries of a tree take up to twice the size of their contents.
         let stash = match &counter {
             Counter::Filter(filter) => filter.stats().counters.map_or(0, |it| 16 * it.stashed),
             _ => 0,

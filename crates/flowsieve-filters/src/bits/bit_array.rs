@@ -1,8 +1,8 @@
-//! A fixed array of bits that knows how many of them are set.
+//! A fixed array of bits that counts how many of them are set.
 
 use super::Pages;
 
-/// Bits in 64-bit words. Reading and writing take a position below [`BitArray::len`].
+/// Bits in 64-bit words. Positions are below [`BitArray::len`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BitArray {
     words: Pages<u64>,
@@ -11,47 +11,47 @@ pub struct BitArray {
 }
 
 impl BitArray {
-    /// `len` zero bits.
+    /// Creates `len` zero bits.
     pub fn new(len: u64) -> Self {
         Self { words: Pages::new(len.div_ceil(64) as usize), len, ones: 0 }
     }
 
-    /// Number of bits.
+    /// Returns the number of bits.
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are no bits at all.
+    /// Returns whether the array has no bits.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Number of set bits, kept up to date by every write.
+    /// Returns the number of set bits, which every write keeps up to date.
     pub const fn ones(&self) -> u64 {
         self.ones
     }
 
-    /// Share of set bits.
+    /// Returns the share of set bits.
     pub fn fill_ratio(&self) -> f64 {
         self.ones as f64 / self.len as f64
     }
 
-    /// Bytes that the bits occupy.
+    /// Returns the bytes that the bits occupy.
     pub const fn memory_bytes(&self) -> u64 {
         self.len.div_ceil(8)
     }
 
-    /// The bit at `position`.
+    /// Returns the bit at `position`.
     #[inline]
     pub fn get(&self, position: u64) -> bool {
         self.words()[(position / 64) as usize] >> (position % 64) & 1 == 1
     }
 
-    /// Sets the bit at `position`; true if it was clear before.
+    /// Sets the bit at `position`; returns whether it was clear before.
     #[inline]
     pub fn set(&mut self, position: u64) -> bool {
-        // `fresh` is a number and no comparison on purpose. Where a comparison is both added to a
-        // count and, inlined, branched on by the caller, rustc 1.95 (opt-level 2 and 3, its pass
+        // `fresh` must be a number and not a comparison. If a comparison is added to a count and
+        // also branched on by the caller once inlined, rustc 1.95 (opt-level 2 and 3, its pass
         // SimplifyComparisonIntegral; rust-lang/rust 158206) branches on the word instead, drops
         // the comparison, and adds nothing. A test of release builds guards this.
         let word = &mut self.words.as_mut_slice()[(position / 64) as usize];
@@ -62,7 +62,7 @@ impl BitArray {
         fresh != 0
     }
 
-    /// Sets the bits at these positions; how many of them were clear before.
+    /// Sets the bits at these positions; returns how many of them were clear before.
     #[inline]
     pub fn set_all(&mut self, positions: impl Iterator<Item = u64>) -> u64 {
         let words = self.words.as_mut_slice();
@@ -73,13 +73,13 @@ impl BitArray {
             fresh += !*word >> bit & 1;
             *word |= 1 << bit;
         }
-        // Once and not for each: else every one waits for the last.
+        // Add once at the end: additions one by one would each wait for the last.
         self.ones += fresh;
         fresh
     }
 
-    /// [`BitArray::set_all`] for many elements in order, with a position of each in every row; how
-    /// many were clear is added to `fresh`.
+    /// [`BitArray::set_all`] for many elements in order, with one position of each in every row. Adds
+    /// the number of bits that were clear to `fresh`.
     #[inline]
     pub fn set_rows<const N: usize>(&mut self, rows: &[[u64; N]], fresh: &mut [u8]) {
         let words = self.words.as_mut_slice();
@@ -99,7 +99,7 @@ impl BitArray {
         self.ones += ones;
     }
 
-    /// Takes away what `there` says of each element if the bit at its position is clear.
+    /// Clears `there` for each element whose bit is clear.
     #[inline]
     pub fn and_bits(&self, positions: &[u64], there: &mut [u8]) {
         let words = self.words();
@@ -108,14 +108,14 @@ impl BitArray {
         }
     }
 
-    /// The words: bit i is bit i mod 64 of word i / 64; bits beyond the last are zero.
+    /// Returns the words: bit i is bit i mod 64 of word i / 64; bits beyond the last are zero.
     #[inline]
     pub fn words(&self) -> &[u64] {
         self.words.as_slice()
     }
 
-    /// Replaces the words by what `write` makes of them, and counts the set bits anew. Whether
-    /// there are none beyond the last; if there are, the array is of no use.
+    /// Lets `write` change the words, and counts the set bits again. Returns whether all bits
+    /// beyond the last are clear; if not, the array must not be used.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Callers that branch on the answer, as all structures do: the smallest code that optimised
-    /// builds were seen to get wrong. Means something in release mode only.
+    /// builds got wrong. Only useful in release mode.
     #[test]
     fn no_caller_makes_the_count_of_set_bits_wrong() {
         #[inline(never)]
@@ -207,7 +207,7 @@ mod tests {
                 let position = write % len;
                 prop_assert_eq!(bits.set(position), !twin[position as usize]);
                 twin[position as usize] = true;
-                // One that is there twice, and two that may be.
+                // One position occurs twice, and two others may.
                 let several = [position, position / 2, position / 3, position / 3];
                 let fresh = several[1..].iter().filter(|&&it| !std::mem::replace(&mut twin[it as usize], true));
                 let fresh = fresh.count() as u64;

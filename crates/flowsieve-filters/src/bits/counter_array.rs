@@ -1,13 +1,12 @@
 //! A fixed array of small counters that stop at their largest value.
 
-/// Counters of 1 to 8 bits in 64-bit words. Reading and writing take a position below
-/// [`CounterArray::len`].
+/// Counters of 1 to 8 bits in 64-bit words. Positions are below [`CounterArray::len`].
 ///
 /// A counter that has reached its largest value is *saturated*: it may have been incremented more
 /// often, so it is never decremented again.
 ///
-/// No counter lies in two words: a word holds 64 / width of them, and widths that do not divide 64
-/// waste up to 4 bits of it (6 %) instead of making every access two.
+/// No counter lies in two words, so that each access reads one word. A word holds 64 / width
+/// counters; widths that do not divide 64 waste up to 4 bits of it (6 %).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CounterArray {
     words: Vec<u64>,
@@ -23,7 +22,7 @@ pub struct CounterArray {
 }
 
 impl CounterArray {
-    /// `len` (below 2^58) zeros of `width` (1 to 8) bits.
+    /// Creates `len` (below 2^58) zeros of `width` (1 to 8) bits.
     pub fn new(len: u64, width: u32) -> Self {
         let per_word = Self::per_word(width);
         Self {
@@ -38,65 +37,65 @@ impl CounterArray {
         }
     }
 
-    /// Counters of `width` bits in a 64-bit word.
+    /// Returns the number of counters of `width` bits in a 64-bit word.
     pub const fn per_word(width: u32) -> u64 {
         64 / width as u64
     }
 
-    /// Bytes that `len` counters of `width` bits occupy.
+    /// Returns the bytes that `len` counters of `width` bits occupy.
     pub const fn bytes_of(len: u64, width: u32) -> u64 {
         let per_word = Self::per_word(width);
         len / per_word * 8 + (len % per_word * width as u64).div_ceil(8)
     }
 
-    /// Number of counters.
+    /// Returns the number of counters.
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are no counters at all.
+    /// Returns whether the array has no counters.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The largest value, 2^width - 1.
+    /// Returns the largest value, 2^width - 1.
     pub const fn largest(&self) -> u8 {
         ((1_u32 << self.width) - 1) as u8
     }
 
-    /// Number of counters above zero, kept up to date by every write.
+    /// Returns the number of counters above zero, which every write keeps up to date.
     pub const fn nonzero(&self) -> u64 {
         self.nonzero
     }
 
-    /// Share of counters above zero.
+    /// Returns the share of counters above zero.
     pub fn fill_ratio(&self) -> f64 {
         self.nonzero as f64 / self.len as f64
     }
 
-    /// Number of counters that have reached the largest value.
+    /// Returns the number of counters that have reached the largest value.
     pub const fn saturated(&self) -> u64 {
         self.saturated
     }
 
-    /// Increments that were lost in saturated counters.
+    /// Returns the number of increments that were lost in saturated counters.
     pub const fn overflows(&self) -> u64 {
         self.overflows
     }
 
-    /// Bytes that the counters occupy.
+    /// Returns the bytes that the counters occupy.
     pub const fn memory_bytes(&self) -> u64 {
         Self::bytes_of(self.len, self.width)
     }
 
-    /// The counter at `position`.
+    /// Returns the counter at `position`.
     #[inline]
     pub fn get(&self, position: u64) -> u8 {
         let (word, shift) = self.place(position);
         (self.words[word] >> shift) as u8 & self.largest()
     }
 
-    /// Adds one to the counter at `position` unless it is saturated; the value before.
+    /// Adds one to the counter at `position` unless it is saturated; returns the value before.
     #[inline]
     pub fn increment(&mut self, position: u64) -> u8 {
         let (word, shift) = self.place(position);
@@ -111,7 +110,8 @@ impl CounterArray {
         before
     }
 
-    /// Takes one from the counter at `position` unless it is saturated or zero; the value before.
+    /// Subtracts one from the counter at `position` unless it is saturated or zero; returns the
+    /// value before.
     #[inline]
     pub fn decrement(&mut self, position: u64) -> u8 {
         let (word, shift) = self.place(position);
@@ -123,15 +123,14 @@ impl CounterArray {
         before
     }
 
-    /// The words: counter i is the (i mod p)-th from below in word i / p, with p = 64 / width of
-    /// them to a word; what is left of a word is zero.
+    /// Returns the words: counter i is the (i mod p)-th from below in word i / p, with p = 64 /
+    /// width counters in a word; the other bits of a word are zero.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Replaces the words by what `write` makes of them and the number of lost increments by
-    /// `overflows`, and counts the rest anew. Returns whether all bits belong to counters;
-    /// if not, the array must not be used.
+    /// Lets `write` change the words, sets the number of lost increments to `overflows`, and counts
+    /// the rest again. Returns whether all other bits are zero; if not, the array must not be used.
     ///
     /// # Errors
     ///
@@ -150,13 +149,13 @@ impl CounterArray {
         };
         let in_last = self.len - self.len.saturating_sub(1) / self.per_word * self.per_word;
         let last = self.words.last().copied().unwrap_or(0);
-        let beside =
+        let any_unused =
             unused(last, in_last) || self.words.iter().any(|&word| unused(word, self.per_word));
-        Ok(!beside)
+        Ok(!any_unused)
     }
 
-    /// Adds the counters of an array of the same length and width, as if what was counted there had
-    /// been counted here as well.
+    /// Adds the counters of an array of the same length and width, as if its increments had been
+    /// made here as well.
     pub fn unite(&mut self, other: &Self) {
         debug_assert_eq!((self.len, self.width), (other.len, other.width));
         self.overflows = self.overflows.saturating_add(other.overflows);
@@ -174,7 +173,7 @@ impl CounterArray {
         self.recount();
     }
 
-    /// Counts the counters that are above zero, and those that are saturated.
+    /// Recounts the counters above zero and the saturated ones.
     fn recount(&mut self) {
         (self.nonzero, self.saturated) = (0, 0);
         let largest = u64::from(self.largest());
@@ -261,7 +260,7 @@ mod tests {
 
         #[test]
         fn a_position_is_divided_exactly(width in 1_u32..=8, position in 0_u64..1 << 58) {
-            // The array itself is not built: only the arithmetic of its places is asked.
+            // Builds no array of this length: only the arithmetic of its places is tested.
             let counters = CounterArray::new(1, width);
             let per_word = CounterArray::per_word(width);
             let (word, shift) = counters.place(position);

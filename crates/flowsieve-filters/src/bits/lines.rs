@@ -1,5 +1,5 @@
-//! An array of cache lines: 512 bits as eight 64-bit words, so that one probe of a blocked filter
-//! costs one memory access.
+//! An array of cache lines of 512 bits, so that one probe of a blocked filter costs one memory
+//! access.
 
 use super::Pages;
 use std::hint::black_box;
@@ -10,11 +10,11 @@ pub const WORDS_PER_LINE: usize = 8;
 /// The words of one line.
 pub type Line = [u64; WORDS_PER_LINE];
 
-/// Lines from which an array has its own pages. A shard's share of a filter has fewer: to ask
-/// the system for them, once for each, and to give them back would cost more than to fill them.
+/// Smallest number of lines that are allocated in whole pages. Shards often have fewer lines, and
+/// to map and unmap pages for each of them would cost more than to fill them.
 const OWN_PAGES_FROM: u64 = (64 << 10) / Lines::LINE_BYTES;
 
-/// A fixed array of cache lines, each exactly one line of the cache and not parts of two.
+/// A fixed array of lines, each aligned to a line of the cache.
 #[derive(Debug)]
 pub struct Lines {
     memory: Memory,
@@ -23,19 +23,19 @@ pub struct Lines {
 
 #[derive(Debug)]
 enum Memory {
-    /// A part of the heap; the lines begin at word `start`.
-    Shared {
+    /// Words on the heap; the lines begin at word `start`.
+    Heap {
         words: Vec<u64>,
         start: usize,
     },
-    Own(Pages<Line>),
+    Pages(Pages<Line>),
 }
 
 impl Lines {
     /// Bytes in a line.
     pub const LINE_BYTES: u64 = 64;
 
-    /// `count` ≥ 1 lines of zeros.
+    /// Creates `count` ≥ 1 lines of zeros.
     ///
     /// # Panics
     ///
@@ -44,61 +44,57 @@ impl Lines {
         let memory = if count < OWN_PAGES_FROM {
             let words = (count as usize + 1) * WORDS_PER_LINE;
             let mut zeros = Vec::with_capacity(words);
-            // Written here: of memory that is zero without it, a page that is read before it is
-            // written is fetched twice.
+            // Write the zeros here. If the system gives zeroed memory instead, a page that is read
+            // before it is written faults twice.
             black_box(&mut zeros).resize(words, 0);
             let beyond = zeros.as_ptr().addr().wrapping_neg() % size_of::<Line>();
-            Memory::Shared { words: zeros, start: beyond / size_of::<u64>() }
+            Memory::Heap { words: zeros, start: beyond / size_of::<u64>() }
         } else {
-            Memory::Own(Pages::new(count as usize))
+            Memory::Pages(Pages::new(count as usize))
         };
         Self { memory, count }
     }
 
-    /// Number of lines.
+    /// Returns the number of lines.
     pub const fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether there are no lines.
+    /// Returns whether there are no lines.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Words in all lines.
+    /// Returns the number of words in all lines.
     const fn words(&self) -> usize {
         self.count as usize * WORDS_PER_LINE
     }
 
-    /// Bytes that the lines occupy.
+    /// Returns the bytes that the lines occupy.
     pub const fn memory_bytes(&self) -> u64 {
         self.len() * Self::LINE_BYTES
     }
 
-    /// All lines. For many accesses take this once: it checks lengths and alignment.
+    /// Returns all lines. Call it once for many accesses: it checks lengths and alignment.
     #[inline]
     pub fn as_slice(&self) -> &[Line] {
         match &self.memory {
-            Memory::Shared { words, start } => {
-                bytemuck::cast_slice(&words[*start..][..self.words()])
-            }
-            Memory::Own(pages) => pages.as_slice(),
+            Memory::Heap { words, start } => bytemuck::cast_slice(&words[*start..][..self.words()]),
+            Memory::Pages(pages) => pages.as_slice(),
         }
     }
 
-    /// All lines, to be changed.
+    /// Returns all lines for writing.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [Line] {
         let len = self.words();
         match &mut self.memory {
-            Memory::Shared { words, start } => {
-                bytemuck::cast_slice_mut(&mut words[*start..][..len])
-            }
-            Memory::Own(pages) => pages.as_mut_slice(),
+            Memory::Heap { words, start } => bytemuck::cast_slice_mut(&mut words[*start..][..len]),
+            Memory::Pages(pages) => pages.as_mut_slice(),
         }
     }
 
-    /// Number of set bits in the whole array: counts them, in time proportional to the size.
+    /// Counts the set bits of the whole array, in time proportional to the size.
     pub fn ones(&self) -> u64 {
         self.as_slice().iter().flatten().map(|word| u64::from(word.count_ones())).sum()
     }

@@ -1,8 +1,8 @@
-//! CMDBF: an MDBF and one more filter that binds the attributes together.
+//! CMDBF: an MDBF and one more filter that ties the attributes together.
 //!
-//! Three structures: `cmdbf` hashes the whole element jointly; `cmdbf-xor` is the published one,
-//! which XORs the attributes' addresses under the same functions; `cmdbf-xor-independent` does that
-//! under functions that differ between attributes.
+//! There are three structures: `cmdbf` hashes the whole element jointly; `cmdbf-xor` is the
+//! published one, which XORs the attributes' addresses under the same functions;
+//! `cmdbf-xor-independent` XORs them under functions that differ between attributes.
 //!
 //! # Memory
 //!
@@ -14,19 +14,20 @@
 //!     combined addresses ► combined filter (m bits)
 //! ```
 //!
-//! The combined filter's k addresses come from the attributes by a [`Combination`]. Addresses have
-//! 64 bits and are combined by XOR before they are reduced to the m positions. Where m is a power of two this
-//! is the XOR of positions that the paper has, and it holds for any m.
+//! A [`Combination`] makes the combined filter's k addresses from the attributes. Addresses have 64
+//! bits and are joined by XOR before they are reduced to the m positions. If m is a power of two,
+//! this is the paper's XOR of positions; it works for any m.
 //!
 //! # Operations
 //!
-//! - insert: insert into the MDBF and set the combined bits; new if any bit of either was clear.
-//! - contains, in two steps: (1) ask the MDBF and answer no if it does; (2) ask the combined
+//! - insert: insert into the MDBF and set the combined bits; the element was new if any bit of
+//!   either was clear.
+//! - contains, in two steps: (1) query the MDBF and answer no if it does; (2) query the combined
 //!   filter.
-//! - attributes left open: step 1 alone, on the attributes that are given. The combined filter
-//!   cannot help, so combination errors remain.
+//! - query for some attributes: step 1 alone, on the given attributes. The combined filter cannot
+//!   help, so combination errors remain.
 //!
-//! Cost O((L + 1) k).
+//! All cost O((L + 1) k).
 //!
 //! # Formulas
 //!
@@ -36,11 +37,11 @@
 //!
 //! # Distinct elements
 //!
-//! With A = "every attribute filter says yes": add 1 if not A (the element was certainly new), and
-//! 1 / (1 - ρ^k) if A and the combined filter says no, ρ its share of set bits. That is unbiased on
-//! any traffic with [`Combination::Joint`], very nearly so with [`Combination::XorIndependent`],
-//! and not with [`Combination::XorSame`], which never counts some elements at all; for that one
-//! there is no estimate.
+//! If an attribute filter says no, the element was certainly new: add 1. If all of them say yes and
+//! the combined filter says no, add 1 / (1 - ρ^k), where ρ is its share of set bits. With
+//! [`Combination::Joint`] the sum is unbiased on any traffic, and with
+//! [`Combination::XorIndependent`] very nearly so. With [`Combination::XorSame`] some elements are
+//! never counted, so there is no estimate.
 //!
 //! # Example
 //!
@@ -66,9 +67,8 @@ mod spec;
 pub use self::spec::CmdbfSpec;
 pub(crate) use self::spec::{CMDBF, CMDBF_XOR, CMDBF_XOR_INDEPENDENT};
 use crate::bloom::{BloomCore, ones_before};
-use crate::fill;
 use crate::hashing::{Digest, ProbeBatch};
-use crate::mdbf::all_of;
+use crate::matrix_sizing::all_of;
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use crate::sizing::MAX_PROBES;
 use crate::{
@@ -77,10 +77,10 @@ use crate::{
 };
 use std::io;
 
-/// How the addresses in the combined filter are made of the attributes.
+/// How an element's addresses in the combined filter are computed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Combination {
-    /// From the digest of the whole element. Never worse than the others.
+    /// Hash functions of the digest of the whole element. Never worse than the others.
     #[default]
     Joint,
     /// XOR of the attributes' addresses under hash functions that differ between attributes.
@@ -96,33 +96,23 @@ pub struct Cmdbf {
     attributes: Mdbf,
     combined: BloomCore,
     combination: Combination,
-    probes: u32,
     counter: DistinctCounter,
 }
 
 impl Cmdbf {
-    /// `attributes` (L) filters and the combined one, of `bits` (m) each, with `probes` (k)
+    /// Creates `attributes` (L) filters and the combined one, of `bits` (m) each, with `probes` (k)
     /// functions.
     pub fn new(attributes: usize, bits: u64, probes: u32, combination: Combination) -> Self {
-        Self {
-            attributes: match combination {
-                Combination::XorSame => Mdbf::of(attributes, |_| BloomCore::new(bits, probes, 0)),
-                Combination::Joint | Combination::XorIndependent => {
-                    Mdbf::new(attributes, bits, probes)
-                }
-            },
-            combined: BloomCore::new(bits, probes, 0),
-            combination,
-            probes,
-            counter: DistinctCounter::default(),
-        }
+        Self::of(attributes, combination, BloomCore::new(bits, probes, 0), |set| {
+            BloomCore::new(bits, probes, set)
+        })
     }
 
-    /// As in the paper: filters of 2^`bits_log2` bits whose functions are random H3 matrices, for
-    /// elements whose digests carry the attributes' raw 32-bit values.
+    /// Creates filters as in the paper: of 2^`bits_log2` bits, with random H3 matrices as hash
+    /// functions, for elements whose digests carry the attributes' raw 32-bit values.
     ///
-    /// With [`Combination::XorSame`] all filters have the same matrices; with
-    /// [`Combination::Joint`], which the paper does not have, the combined addresses come from the
+    /// With [`Combination::XorSame`] all filters have the same matrices. With
+    /// [`Combination::Joint`], which is not in the paper, the combined addresses come from the
     /// digest of the whole element.
     pub fn with_h3(
         attributes: usize,
@@ -131,24 +121,34 @@ impl Cmdbf {
         combination: Combination,
         seed: u64,
     ) -> Self {
-        let with_h3 = || BloomCore::with_h3(bits_log2, probes, 0, seed);
+        let with_h3 = |set| BloomCore::with_h3(bits_log2, probes, set, seed);
         let combined = match combination {
             Combination::Joint => BloomCore::new(1 << bits_log2, probes, 0),
-            Combination::XorIndependent | Combination::XorSame => with_h3(),
+            Combination::XorIndependent | Combination::XorSame => with_h3(0),
         };
+        Self::of(attributes, combination, combined, with_h3)
+    }
+
+    /// Creates the filters of the attributes, whose families of hash functions have the numbers
+    /// from 1 on, or all 0 with [`Combination::XorSame`].
+    fn of(
+        attributes: usize,
+        combination: Combination,
+        combined: BloomCore,
+        array: impl Fn(u64) -> BloomCore,
+    ) -> Self {
+        let is_same = combination == Combination::XorSame;
+        let of_attribute = |attribute| array(if is_same { 0 } else { 1 + attribute });
         Self {
-            attributes: match combination {
-                Combination::XorSame => Mdbf::of(attributes, |_| with_h3()),
-                Combination::Joint | Combination::XorIndependent => {
-                    Mdbf::with_h3(attributes, bits_log2, probes, seed)
-                }
-            },
+            attributes: Mdbf::of(attributes, of_attribute),
             combined,
-            ..Self::new(attributes, 1, probes, combination)
+            combination,
+            counter: DistinctCounter::default(),
         }
     }
 
-    /// The element's positions in the combined filter; the first `probes` of them count.
+    /// Returns the element's positions in the combined filter, one for each hash function; the rest
+    /// are not valid.
     fn combined_positions(&self, element: ElementDigests<'_>) -> [u64; MAX_PROBES] {
         let mut addresses = [0; MAX_PROBES];
         match self.combination {
@@ -166,8 +166,7 @@ impl Cmdbf {
     }
 
     fn combined_contains(&self, element: ElementDigests<'_>) -> bool {
-        let positions = self.combined_positions(element);
-        self.combined.all_set(&positions[..self.probes as usize])
+        self.combined.all_set(&self.combined_positions(element))
     }
 }
 
@@ -176,13 +175,12 @@ impl MembershipFilter for Cmdbf {
         let ones = self.combined.bits.ones();
         let attributes = self.attributes.insert(element);
         let positions = self.combined_positions(element);
-        let combined = self.combined.set_all(&positions[..self.probes as usize]);
+        let combined = self.combined.set_all(&positions);
         let sighting = match (attributes, combined) {
             (Sighting::Repeat, Sighting::Repeat) => Sighting::Repeat,
             _ => Sighting::First,
         };
-        // What the attributes tell follows from the values that were seen: it leaves nothing to
-        // chance.
+        // A value that is new to its attribute is certain, so nothing is left to chance.
         let repeats = || match attributes {
             Sighting::First => 0.0,
             Sighting::Repeat | Sighting::Unknown => self.combined.repeat_probability_at(ones),
@@ -211,10 +209,10 @@ impl MembershipFilter for Cmdbf {
             }
             self.counter.record_all(fresh, |number| match values[number] {
                 0 => self.combined.repeat_probability_at(before[number]),
-                // What the attributes tell leaves nothing to chance.
+                // An attribute is new, which leaves nothing to chance.
                 _ => 0.0,
             });
-            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh.into())));
+            sightings.extend(Sighting::of_all_fresh(fresh));
         }
     }
 
@@ -231,8 +229,8 @@ impl MembershipFilter for Cmdbf {
         let attributes = elements.attributes.chunks(ProbeBatch::MOST * arity);
         for (whole, attributes) in elements.whole.chunks(ProbeBatch::MOST).zip(attributes) {
             let there = &mut [1; ProbeBatch::MOST][..whole.len()];
-            self.attributes.ask_all(all_of(arity), attributes, there);
-            self.combined.ask_all(whole.iter().copied(), there);
+            self.attributes.keep_contained(all_of(arity), attributes, there);
+            self.combined.keep_contained(whole.iter().copied(), there);
             answers.extend(there.iter().map(|&there| there != 0));
         }
     }
@@ -252,7 +250,7 @@ impl MembershipFilter for Cmdbf {
         if self.combination == Combination::XorSame {
             return None;
         }
-        // The next element may have known values only.
+        // Assume that all values of the next element are known.
         let repeats = || self.combined.repeat_probability_at(ones);
         Some(self.counter.estimate(repeats))
     }
@@ -279,25 +277,21 @@ impl FilterState for Cmdbf {
         let other: &Self = same(other)?;
         let of_both = [self.distinct(), other.distinct()];
         self.attributes.unite(&other.attributes)?;
-        let bits = &mut self.combined.bits;
-        bits.unite(&other.combined.bits);
-        let fill = match self.combination {
-            // With a joint hash the combined filter is a standard one of all elements.
-            Combination::Joint => fill::independent(bits.ones(), bits.len() as f64, self.probes),
-            Combination::XorIndependent | Combination::XorSame => None,
-        };
+        // With a joint hash the combined filter is a standard filter of the whole elements.
+        let is_standard = self.combination == Combination::Joint;
+        let fill = self.combined.unite(&other.combined).filter(|_| is_standard);
         self.counter.unite(&other.counter, of_both, fill);
         Ok(())
     }
 }
 
 impl MultiAttributeFilter for Cmdbf {
-    /// The combined filter is asked for whole elements only.
+    /// Queries the attribute stage alone: the combined filter only knows whole elements.
     fn contains_where_batch(&self, patterns: PatternColumns<'_>, answers: &mut Vec<PatternAnswer>) {
         self.attributes.contains_where_batch(patterns, answers);
     }
 
-    /// With all attributes given the published two steps, else the attribute stage alone.
+    /// Queries both stages if all attributes are given, else the attribute stage alone.
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
         let apart = self.attributes.contains_where(pattern);
         let values: Option<Vec<Digest>> = pattern.attributes.iter().copied().collect();
@@ -326,8 +320,8 @@ mod tests {
         ElementDigests { whole: Digester::new(1).digest(&both), attributes }
     }
 
-    /// Under one function, pairs with one host in common set the bits of the other one's array
-    /// again, at other places.
+    /// Under the same functions, pairs with one host in common set a permutation of the bits of the
+    /// other host's array.
     #[test]
     fn xor_of_the_same_functions_learns_nothing_from_a_flood_on_one_host() {
         let digest = |host: u32| Digester::new(0).digest(&host.to_le_bytes());
@@ -344,7 +338,7 @@ mod tests {
             let sources = arrays.next().unwrap().ones();
             assert_eq!(filter.combined.bits.ones() == sources, repeats, "{combination:?}");
         }
-        // From one host to many, too: the functions of the other array are the same.
+        // The same from one host to many, since both arrays have the same functions.
         let mut filter = Cmdbf::new(2, 1 << 12, 1, Combination::XorSame);
         for host in 1..1000 {
             filter.insert(element(&[digest(0), digest(host)]));
@@ -353,7 +347,7 @@ mod tests {
         assert_eq!(filter.combined.bits.ones(), destinations);
     }
 
-    /// The weakness that the paper's own combination has, and that the others do not have.
+    /// A weakness of the paper's combination that the others do not have.
     #[test]
     fn xor_of_the_same_functions_takes_a_reversed_pair_for_the_pair() {
         let digests: Vec<Digest> =
@@ -380,13 +374,13 @@ mod tests {
     const MEMBERS: u32 = 10_000;
     const RUNS: u64 = 12;
 
-    /// The digests that carry these raw values, with the whole element's.
+    /// Returns the digest of the whole element, and digests that carry these raw values.
     fn raw<const L: usize>(values: [u32; L]) -> (Digest, [Digest; L]) {
         let digests = values.map(|value| Digest::from_value(value.into()));
         (Digest::join((1 << L) - 1, digests), digests)
     }
 
-    /// The `draw`-th random 32-bit value of a run.
+    /// Returns the `draw`-th random 32-bit value of a run.
     fn random(run: u64, draw: u64) -> u32 {
         (Digester::new(run).digest(&draw.to_le_bytes()).value() >> 32) as u32
     }
@@ -398,8 +392,8 @@ mod tests {
         cmdbf: f64,
     }
 
-    /// Inserts `members` and asks for `negatives`, with m = 32 768 and H3 functions of their own
-    /// for each run, as Table 1 of the paper.
+    /// Inserts `members` and queries `negatives`, with m = 32 768 and other H3 functions in each
+    /// run, as in Table 1 of the paper.
     fn rates<const L: usize>(
         probes: u32,
         combination: Combination,
@@ -435,8 +429,8 @@ mod tests {
             .collect()
     }
 
-    /// A cell of Table 1 with fewer runs: theory, and the standard deviation of a run of 10 000
-    /// negatives as an independent simulation has it.
+    /// Checks a cell of Table 1 with fewer runs: theory, and the standard deviation of a run of 10
+    /// 000 negatives by an independent simulation.
     fn check_table_1<const L: usize>(probes: u32, mdbf: (f64, f64), cmdbf: (f64, f64)) {
         let rates = rates::<L>(
             probes,
@@ -459,13 +453,13 @@ mod tests {
         check_table_1::<5>(4, (0.000_919, 0.000_330), (0.000_227, 0.000_142));
     }
 
-    /// What XOR does to correlated values (L = 2, k = 4): rates of the MDBF, of the XOR stage alone
-    /// and of the CMDBF with the same functions for both attributes and with different ones, by an
+    /// Rates for correlated values (L = 2, k = 4) of the MDBF, of the XOR stage alone and of the
+    /// CMDBF, with the same functions for both attributes and with different ones, by an
     /// independent simulation.
     #[test]
     fn weaknesses_of_xor() {
         type Pairs = fn(u64) -> Vec<[u32; 2]>;
-        /// Pairs of the 4096 hosts of a /20.
+        /// Returns pairs of the 4096 hosts of a /20.
         fn subnet(run: u64, from: u64) -> Vec<[u32; 2]> {
             let host = |draw| 0x0a00_0000 | random(run, draw) & 0xfff;
             (0..u64::from(MEMBERS))
@@ -519,8 +513,8 @@ mod tests {
                 for (ours, theirs) in
                     [rates.mdbf, rates.combined, rates.cmdbf].into_iter().zip(expected)
                 {
-                    // Hosts of one subnet leave little to chance, so few matrices make the most of
-                    // the spread there: some percent of the rate from run to run.
+                    // Hosts of one subnet are few bits, so the random matrices of a run cause most
+                    // of the spread: some percent of the rate.
                     let error = 0.05 * theirs + 0.002;
                     println!("{name}, {combination:?}: {ours:.5}, independent {theirs:.5}");
                     if theirs < 1.0 {
@@ -541,8 +535,14 @@ mod tests {
     /// combined.
     #[test]
     fn the_worked_example_of_the_paper() {
-        let addresses = |x: u64| [x % 8, (2 * x + 3) % 8];
-        let xor = |a: [u64; 2], b: [u64; 2]| [a[0] ^ b[0], a[1] ^ b[1]];
+        let addresses = |x: u64| {
+            let mut addresses = [0; MAX_PROBES];
+            addresses[..2].copy_from_slice(&[x % 8, (2 * x + 3) % 8]);
+            addresses
+        };
+        let xor = |a: [u64; MAX_PROBES], b: [u64; MAX_PROBES]| -> [u64; MAX_PROBES] {
+            std::array::from_fn(|number| a[number] ^ b[number])
+        };
         let mut filters = [(); 3].map(|()| BloomCore::new(8, 2, 0));
         for (a, b) in [(9, 7), (11, 9)] {
             filters[0].set_all(&addresses(a));
@@ -554,7 +554,7 @@ mod tests {
         assert_eq!(bits(&filters[1]), [1, 5, 7]);
         assert_eq!(bits(&filters[2]), [2, 4, 6]);
         assert!(filters[0].all_set(&addresses(11)) && filters[1].all_set(&addresses(15)));
-        assert_eq!(xor(addresses(11), addresses(15)), [4, 0]);
+        assert_eq!(xor(addresses(11), addresses(15))[..2], [4, 0]);
         assert!(!filters[2].all_set(&xor(addresses(11), addresses(15))));
     }
 }

@@ -19,7 +19,7 @@ pub struct CmdbfSpec {
     pub bits: u64,
     /// Hash functions (k).
     pub probes: u32,
-    /// How combined addresses are made.
+    /// How the addresses in the combined filter are computed.
     pub combination: Combination,
 }
 
@@ -36,7 +36,7 @@ pub(crate) const CMDBF_XOR_INDEPENDENT: Descriptor = descriptor::<2>(
     "The same, with functions that differ between attributes",
 );
 
-/// The structures and how their combined addresses are made, in the order of the registry.
+/// The structures and their combinations, in the order of the registry.
 const VARIETIES: [(FilterKind, Combination); 3] = [
     (FilterKind::Cmdbf, Combination::Joint),
     (FilterKind::CmdbfXor, Combination::XorSame),
@@ -50,8 +50,8 @@ const fn descriptor<const VARIETY: usize>(name: &'static str, summary: &'static 
         reach: Reach::Attributes,
         ignores_repeats: true,
         size: |attributes, sizing| {
-            // All values of what is asked may have occurred, apart: then the arrays of the
-            // attributes say yes, and only the last one tells.
+            // The rate is for elements whose values all occur, though not together. The arrays of
+            // the attributes say yes to these, so the combined array alone has to reach it.
             let kind = VARIETIES[VARIETY].0;
             let (bits, expected) = array_bits(kind, attributes as u64 + 1, sizing)?;
             let probes = probes_for(bits, expected, MAX_PROBES as u32);
@@ -91,11 +91,8 @@ saved!(Combination {
 
 impl Parameters for CmdbfSpec {
     fn variety(&self) -> usize {
-        match self.combination {
-            Combination::Joint => 0,
-            Combination::XorSame => 1,
-            Combination::XorIndependent => 2,
-        }
+        let is_own = |&(_, combination): &(_, Combination)| combination == self.combination;
+        VARIETIES.iter().position(is_own).expect("every combination is listed")
     }
 
     fn check(&self) -> Result<(), SpecError> {

@@ -1,4 +1,4 @@
-//! Buckets of eight cells, all of which are compared at once.
+//! Buckets of eight cells, which are compared all at once.
 
 use bytemuck::Pod;
 use std::fmt::Debug;
@@ -6,29 +6,29 @@ use std::fmt::Debug;
 /// Cells in a bucket.
 pub(crate) const CELLS: usize = 8;
 
-/// Eight cells; a cell is a remainder above a count.
+/// Eight cells; a cell is a remainder in the upper bits and a count in the lower ones.
 pub trait Bucket: Pod + Debug + Default + Send + Sync {
     /// Bits of a cell.
     const CELL_BITS: u32;
 
-    /// Mask of the cells whose remainder, moved up by the count's bits, is `tag`, and that are in
-    /// use (their count is 1 to `largest`).
+    /// Returns the mask of the cells in use (with a count of 1 to `largest`) whose remainder,
+    /// shifted up by the bits of the count, is `tag`.
     fn matches(&self, tag: u32, largest: u32) -> u32;
 
-    /// Whether there is such a cell in any of the buckets, for the tag of each.
+    /// Returns whether any of the buckets [`matches`](Bucket::matches) its tag.
     fn any_holds<const BUCKETS: usize>(
         buckets: [&Self; BUCKETS],
         tags: [u32; BUCKETS],
         largest: u32,
     ) -> bool;
 
-    /// Mask of the cells in use.
+    /// Returns the mask of the cells in use.
     fn occupied(&self) -> u32;
 
-    /// The cell.
+    /// Returns a cell.
     fn get(&self, cell: u32) -> u32;
 
-    /// Replaces the cell.
+    /// Replaces a cell.
     fn set(&mut self, cell: u32, value: u32);
 }
 
@@ -42,8 +42,8 @@ pub type Bucket24 = [u64; 3];
 /// A bucket of 32-bit cells, two to a word, in half a cache line.
 pub type Bucket32 = [u64; 4];
 
-/// All cells of a word are compared at once: `$ones` is a word whose cells are all 1, and `$gather`
-/// turns the highest bits of the cells into a mask.
+/// Implements [`Bucket`] for words whose cells are compared all at once. `$ones` is a word whose
+/// cells are all 1, and `$gather` turns the highest bits of the cells into a mask.
 macro_rules! bucket_of_words {
     ($bucket:ty, $cell:ty, $bits:literal, $ones:literal, $gather:expr) => {
         impl Bucket for $bucket {
@@ -54,7 +54,7 @@ macro_rules! bucket_of_words {
                 let tags = u64::from(tag) * $ones;
                 let counts = u64::from(largest) * $ones;
                 mask_of(*self, $bits, $gather, |word| {
-                    // An equal remainder leaves the count alone.
+                    // XOR with the tag clears an equal remainder and leaves the count.
                     let rest = word ^ tags;
                     nonzero(rest & counts, $bits, $ones) & !nonzero(rest & !counts, $bits, $ones)
                 })
@@ -68,10 +68,10 @@ macro_rules! bucket_of_words {
             ) -> bool {
                 let mut found = [0; CELLS];
                 for (bucket, tag) in buckets.into_iter().zip(tags) {
-                    // In whatever order the machine has them.
+                    // The order of the cells, which depends on the machine, does not matter.
                     let cells: [$cell; CELLS] = bytemuck::cast(*bucket);
                     for (found, cell) in found.iter_mut().zip(cells) {
-                        // What is left of an equal remainder is the count.
+                        // XOR with the tag clears an equal remainder and leaves the count.
                         let rest = (cell ^ tag as $cell).wrapping_sub(1);
                         *found |= <$cell>::from(rest < largest as $cell);
                     }
@@ -127,23 +127,20 @@ impl Bucket for Bucket24 {
         lower & !gather_bytes(nonzero(rest, 8, BYTES))
     }
 
-    #[expect(
-        clippy::inline_always,
-        reason = "in line with the loads of the buckets, which a call would put into memory first"
-    )]
+    // Inlined into the loads of the buckets, which a call would put into memory first.
     #[inline(always)]
     fn any_holds<const BUCKETS: usize>(
         buckets: [&Self; BUCKETS],
         tags: [u32; BUCKETS],
         largest: u32,
     ) -> bool {
-        // Of nine in ten elements that are not there no cell has the upper bits.
-        let mut alike = 0;
+        // For nine in ten absent elements no cell matches even the upper bits of the remainder.
+        let mut equal = 0;
         for (&[_, _, upper], tag) in buckets.into_iter().zip(tags) {
             let rest = upper ^ (u64::from(tag >> 16) * BYTES);
-            alike |= rest.wrapping_sub(BYTES) & !rest & (BYTES << 7);
+            equal |= rest.wrapping_sub(BYTES) & !rest & (BYTES << 7);
         }
-        if alike == 0 {
+        if equal == 0 {
             return false;
         }
         let mut all = buckets.into_iter().zip(tags);
@@ -152,7 +149,7 @@ impl Bucket for Bucket24 {
 
     #[inline]
     fn occupied(&self) -> u32 {
-        // A cell in use has a count, which is in its lower bits.
+        // A cell in use has a count above 0, which is in its lower bits.
         let [first, second, _] = *self;
         [first, second].occupied()
     }
@@ -172,21 +169,21 @@ impl Bucket for Bucket24 {
     }
 }
 
-/// The highest bit of byte i to bit i.
+/// Moves the highest bit of byte i to bit i.
 #[inline]
 const fn gather_bytes(flags: u64) -> u32 {
-    // Bit 8 i goes to bit 56 + i, by shifts that do not collide.
+    // Moves bit 8 i to bit 56 + i, by adding up shifts that do not collide.
     ((flags >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
 }
 
-/// The highest bit of each cell that is not zero. Exact: no carry leaves its cell.
+/// Sets the highest bit of each cell that is not zero. Exact, since no carry leaves its cell.
 #[inline]
 const fn nonzero(cells: u64, bits: u32, ones: u64) -> u64 {
     let highest = ones << (bits - 1);
     (((cells & !highest) + !highest) | cells) & highest
 }
 
-/// One bit for each of the eight cells.
+/// Returns the flags of the eight cells as a mask.
 #[inline]
 fn mask_of<const WORDS: usize>(
     words: [u64; WORDS],

@@ -1,4 +1,4 @@
-//! The d-left counting Bloom filter: fingerprints with small counters, placed where there is room.
+//! The d-left counting Bloom filter: fingerprints with small counters in the least loaded bucket.
 //!
 //! # Memory
 //!
@@ -12,36 +12,35 @@
 //!     bucket: 8 cells │ remainder (r bits) : count (c bits) │ … │ 0 : 0 │      count 0: no element
 //! ```
 //!
-//! Four subtables of B = 2^b buckets, q = b + r. With r + c ≤ 16 a bucket has 16 bytes, else 32. B
-//! can be any other number, too: then H is one of B 2^r numbers, and a subtable has its bucket
-//! moved by an offset that depends on the remainder (`dleft/places.rs`). With such a B, buckets of
-//! up to 24 bits a cell have 24 bytes.
+//! There are four subtables of B = 2^b buckets, and q = b + r. With r + c ≤ 16 a bucket has 16
+//! bytes, else 32. B can also be any other number: then H is one of B 2^r numbers, and a subtable
+//! moves the bucket by an offset that depends on the remainder (`dleft/places.rs`). With such a B,
+//! buckets with cells of 17 to 24 bits have 24 bytes.
 //!
 //! # Operations
 //!
-//! - insert: if a cell of the four buckets has the element's remainder there, count up (a repeat).
-//!   Otherwise put (remainder, 1) into the bucket with the fewest elements, the leftmost of
-//!   several.
+//! - insert: if a cell of the four buckets has the element's remainder there, increment its count
+//!   (a repeat). Otherwise put (remainder, 1) into the bucket with the fewest elements, the
+//!   leftmost of several.
 //! - contains: one of the four buckets has the remainder.
-//! - remove: count down; at 0 the cell is free.
+//! - remove: decrement the count; at 0 the cell is free.
 //!
-//! A count that has reached 2^c - 1 stays for good. Each `a` is odd, so H → aH mod 2^q is one to
-//! one: two elements meet in a cell only if their H are equal, and then they meet in all four
+//! A count that has reached 2^c - 1 never changes again. Each `a` is odd, so H → aH mod 2^q is one
+//! to one: two elements share a cell only if their H are equal, and then they share all four
 //! buckets. So no element has two cells, and a removal finds the right one.
 //!
 //! All cost O(1) and touch four cache lines, which do not depend on each other.
 //!
 //! # When four buckets are full
 //!
-//! The element goes to the stash, a small table of (H, count). It holds up to B
-//! / 16 + 64 elements; when that is full as well, the element's bucket in subtable 1 is *given up*:
-//! from then on everything that hashes to it is contained (until the filter is cleared). An
-//! inserted element is thus contained in every case; the price of a bucket given up is 1/B on the
-//! false-positive rate. [`DleftFilter::stashed`] and [`DleftFilter::given_up`] tell. At up to 89 %
-//! of the cells nothing overflows; at 95 % it is 0.12 % of the elements.
-//! [`super::sizing::dleft_given_up`] predicts how many buckets are given up. What an overfull
-//! filter needs beside the buckets, at most 1/56 of their memory and 1 KiB, is not in its size and
-//! is in its [`FilterStats`].
+//! The element goes to the stash, a small table of (H, count) for up to B / 16 + 64 elements. When
+//! the stash is full as well, the element's bucket in subtable 1 is *given up*: from then on
+//! everything that hashes to it is contained (until the filter is cleared). So an inserted element
+//! is contained in every case; each bucket given up adds 1/B to the false-positive rate.
+//! [`DleftFilter::stashed`] and [`DleftFilter::given_up`] return both numbers. At up to 89 % of the
+//! cells nothing overflows; at 95 % it is 0.12 % of the elements. [`super::sizing::dleft_given_up`]
+//! predicts how many buckets are given up. The additional memory of an overfull filter, at most
+//! 1/56 of the buckets' and 1 KiB, is not in its size but in its [`FilterStats`].
 //!
 //! # Formulas
 //!
@@ -55,10 +54,10 @@
 //! | 12 | 18.7 | 0.00586 | 42.8 |
 //! | 14 | 21.3 | 0.00146 | 54.3 |
 //!
-//! Cells of exactly r + c bits are the paper's; here a cell takes 16, 24 or 32 bits, so r = 14, 22
-//! or 30 are the choices that waste nothing. For a rate,
-//! [`FilterSpec::new`](super::FilterSpec::new) takes the smallest filter with at most 75 % of
-//! the cells are filled; in given memory that with the least rate:
+//! The paper's cells have exactly r + c bits; here a cell takes 16, 24 or 32 bits, so r = 14, 22
+//! and 30 waste nothing. For a rate, [`FilterSpec::new`](super::FilterSpec::new) returns the
+//! smallest filter that fills at most 75 % of the cells, and in given memory the one with the
+//! lowest rate:
 //!
 //! | f | bits an element | of a 4-bit counting filter of that f |
 //! |---|---|---|
@@ -68,25 +67,25 @@
 //!
 //! # Distinct elements
 //!
-//! Until the first removal, and while no bucket is given up: a new element is called a repeat if
-//! its H is stored already, with p = (cells and stash entries in use) / 2^q, exactly. Of a union,
-//! by the number X of H that are stored: n = ln(1 - X/2^q) / ln(1 - 2^-q), which is nearly as
-//! exact, since 2^q is far above n.
+//! Until the first removal: a new element is called a repeat if its H is claimed already, with p =
+//! (cells and stash entries in use, and the H of buckets given up) / 2^q, exactly. A union is
+//! counted by the number X of stored H: n = ln(1 - X/2^q) / ln(1 - 2^-q), which is nearly as exact,
+//! since 2^q is far above n. If a bucket is given up, a union only has bounds.
 //!
 //! # Union
 //!
-//! As H → aH is one to one, a cell tells the H of its element. So the union has the elements of the
-//! other filter inserted into this one by the rule above, each with its count, cells before stash:
-//! where an element stands depends on that order, and what is contained does not. Counts add up to
-//! 2^c - 1, where they stay for good; in the stash they end at 2^31 - 1, and an element whose count
-//! had ended has that there. Buckets that either has given up are given up. A union of more
-//! elements than there are cells fills the stash, and gives up buckets, as any filter with this
-//! many elements would.
+//! As H → aH is one to one, the H of an element follows from its cell. So the union inserts the
+//! elements of the other filter into this one by the rule above, each with its count, cells before
+//! stash: the place of an element depends on that order, but not what is contained. Counts add up
+//! to at most 2^c - 1, and never change from then on; in the stash they end at 2^31 - 1, and an
+//! element whose count had ended has that count there. Buckets that either filter has given up are
+//! given up. A union of more elements than there are cells fills the stash and gives up buckets, as
+//! any filter with this many elements would.
 //!
 //! # Limits
 //!
-//! Answer for part of the attributes. Count far: with c = 2 an element inserted three times cannot
-//! be removed any more. Be protected against removing a false positive.
+//! The filter does not answer for some of the attributes. With c = 2 an element inserted three
+//! times cannot be removed any more. Removing a false positive removes another element.
 //!
 //! # Example
 //!
@@ -134,17 +133,17 @@ use std::collections::BTreeMap;
 /// Subtables (d).
 pub(super) const SUBTABLES: usize = 4;
 
-/// Elements whose buckets are fetched together: enough that the misses of all of them overlap, and
-/// few enough that the first ones are still in the first cache when the last ones have come.
+/// Elements whose buckets are fetched together: enough that all their misses overlap, and few
+/// enough that the first ones are still in the first-level cache when the last ones have arrived.
 const BATCH: usize = 64;
 
-/// Bytes up to which the buckets are taken to be in a cache of their own.
+/// Largest filter that is assumed to be in the second-level cache, in bytes.
 const IN_CACHE: usize = 1 << 20;
 
-/// Largest count in the stash; like that of a cell it stays for good.
+/// Largest count in the stash; like that of a cell it never changes again.
 const STASH_LARGEST: u32 = u32::MAX / 2;
 
-/// Elements that the stash of a filter with `buckets` (B) in a subtable holds: B / 16 + 64.
+/// Returns how many elements the stash of a filter with `buckets` (B) in a subtable holds.
 const fn stash_limit(buckets: u64) -> usize {
     buckets as usize / 16 + 64
 }
@@ -169,10 +168,9 @@ pub struct DleftFilter<B: Bucket = Bucket16> {
     saturated: u64,
     overflows: u64,
     stash: BTreeMap<u64, u32>,
-    stash_limit: usize,
-    /// The buckets of subtable 1 that are given up; allocated when there is one.
+    /// The buckets of subtable 1 that are given up; `None` until there is one.
     given_up: Option<BitArray>,
-    /// Stored elements by their bucket in subtable 1; counted from the first bucket given up on.
+    /// Number of stored elements for each bucket of subtable 1; empty until a bucket is given up.
     by_first_bucket: Vec<u32>,
     /// Stored elements whose bucket in subtable 1 is given up.
     hidden: u64,
@@ -181,9 +179,9 @@ pub struct DleftFilter<B: Bucket = Bucket16> {
 }
 
 impl<B: Bucket> DleftFilter<B> {
-    /// A filter of four subtables of `buckets` ≥ 1 (B), whose cells have a remainder of
-    /// `remainder_bits` (r ≥ 1) and a count of `counter_bits` (c ≥ 2): together at most a cell. At
-    /// most 2^48 buckets.
+    /// Creates a filter of four subtables of `buckets` (B, 1 to 2^48), whose cells have a remainder
+    /// of `remainder_bits` (r ≥ 1) and a count of `counter_bits` (c ≥ 2), which have to fit into a
+    /// cell.
     pub fn new(buckets: u64, remainder_bits: u32, counter_bits: u32) -> Self {
         debug_assert!(remainder_bits + counter_bits <= B::CELL_BITS);
         Self {
@@ -194,7 +192,6 @@ impl<B: Bucket> DleftFilter<B> {
             saturated: 0,
             overflows: 0,
             stash: BTreeMap::new(),
-            stash_limit: stash_limit(buckets),
             given_up: None,
             by_first_bucket: Vec::new(),
             hidden: 0,
@@ -202,7 +199,7 @@ impl<B: Bucket> DleftFilter<B> {
         }
     }
 
-    /// Elements in each subtable (cells in use), from the left.
+    /// Returns the number of cells in use of each subtable, from the left.
     pub fn loads(&self) -> [u64; 4] {
         let mut loads = [0; SUBTABLES];
         for (load, subtable) in
@@ -213,36 +210,25 @@ impl<B: Bucket> DleftFilter<B> {
         loads
     }
 
-    /// Elements in the stash: those whose four buckets were full.
+    /// Returns the number of elements in the stash, whose four buckets were full.
     pub fn stashed(&self) -> usize {
         self.stash.len()
     }
 
-    /// Buckets given up, because the stash was full as well.
+    /// Returns the number of buckets given up because the stash was full as well.
     pub fn given_up(&self) -> u64 {
         self.given_up.as_ref().map_or(0, BitArray::ones)
     }
 
-    /// The H of an element.
-    #[inline]
-    fn hash(&self, digest: Digest) -> u64 {
-        self.places.hash(digest)
-    }
-
-    /// Number of different H.
-    const fn hashes(&self) -> u64 {
-        self.places.hashes()
-    }
-
-    /// Each subtable's bucket (its index among all) for H, and the tag of its cell: the remainder
-    /// above a count of 0.
+    /// Returns each subtable's bucket (its index among all) for H, and the tag of its cell: the
+    /// remainder above a count of 0.
     #[inline]
     fn places(&self, hash: u64) -> [(usize, u32); SUBTABLES] {
         let of_hash = self.places.of_hash(hash);
         of_hash.map(|(bucket, remainder)| (bucket, (remainder << self.counter_bits) as u32))
     }
 
-    /// Whether the buckets are likely to be found in a cache.
+    /// Returns whether the buckets are likely to be in a cache.
     #[inline]
     const fn is_cached(&self) -> bool {
         self.buckets.len() * size_of::<B>() < IN_CACHE
@@ -253,21 +239,21 @@ impl<B: Bucket> DleftFilter<B> {
         (1 << self.counter_bits) - 1
     }
 
-    /// The least that a count of the stash stands for, if it has ended: then it has come from a
-    /// cell.
+    /// Returns the number of insertions that a count of the stash stands for. A count that has
+    /// ended came from a cell, so it stands for at least the largest count of a cell.
     const fn known(&self, count: u32) -> u32 {
         if count == STASH_LARGEST { self.largest() } else { count }
     }
 
-    /// The part of a count that a cell can hold.
+    /// Returns the part of a count that a cell can hold.
     fn in_cell(&self, count: u32) -> u32 {
         count.min(self.largest())
     }
 
     #[inline]
     fn find(&self, hash: u64, places: &[(usize, u32); SUBTABLES]) -> Option<Found> {
-        // All four buckets are asked before anything is decided: which of them it is cannot be
-        // foreseen, and their cache lines come in side by side.
+        // Read all four buckets before the first branch: which of them matches cannot be predicted,
+        // and so their cache lines are loaded together.
         let buckets = self.buckets.as_slice();
         let mut matches = 0;
         for (i, &(bucket, tag)) in places.iter().enumerate() {
@@ -287,7 +273,7 @@ impl<B: Bucket> DleftFilter<B> {
         given_up.then_some(Found::GivenUp)
     }
 
-    /// Whether [`find`](Self::find) finds something.
+    /// Returns whether [`find`](Self::find) finds the element.
     #[inline]
     fn holds(&self, hash: u64, places: &[(usize, u32); SUBTABLES]) -> bool {
         let buckets = places.map(|(bucket, _)| &self.buckets.as_slice()[bucket]);
@@ -295,21 +281,21 @@ impl<B: Bucket> DleftFilter<B> {
             || self.holds_apart(hash, places[0].0 as u64)
     }
 
-    /// Whether H is in the stash, or its bucket in subtable 1 given up.
+    /// Returns whether H is in the stash, or its bucket in subtable 1 is given up.
     #[inline]
     fn holds_apart(&self, hash: u64, first_bucket: u64) -> bool {
         (!self.stash.is_empty() && self.stash.contains_key(&hash))
             || (self.given_up.as_ref()).is_some_and(|given_up| given_up.get(first_bucket))
     }
 
-    /// The H of each element of a batch, with a look at all of their buckets.
+    /// Returns the H of each element of a batch, and loads all of their buckets into the cache.
     #[inline]
     fn fetch(&self, batch: &[Digest]) -> [u64; BATCH] {
         let buckets = self.buckets.as_slice();
         let mut hashes = [0; BATCH];
         let mut touched = 0;
         for (hash, &digest) in hashes.iter_mut().zip(batch) {
-            *hash = self.hash(digest);
+            *hash = self.places.hash(digest);
             for (bucket, _) in self.places(*hash) {
                 touched ^= buckets[bucket].get(0);
             }
@@ -322,7 +308,7 @@ impl<B: Bucket> DleftFilter<B> {
     fn insert_at(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES]) -> Sighting {
         let found = self.find(hash, places);
         let sighting = if found.is_none() { Sighting::First } else { Sighting::Repeat };
-        let (claimed, hashes) = (self.claimed(), self.hashes());
+        let (claimed, hashes) = (self.claimed(), self.places.hashes());
         if let Some(counter) = &mut self.counter {
             counter.record(sighting, || claimed as f64 / hashes as f64);
         }
@@ -342,18 +328,14 @@ impl<B: Bucket> DleftFilter<B> {
         sighting
     }
 
-    /// The H that are claimed: those stored, and all of the buckets given up.
+    /// Returns the number of H that the filter claims to contain: those stored, and all of the
+    /// buckets given up.
     #[inline]
     fn claimed(&self) -> u64 {
         let stored = self.occupied + self.stash.len() as u64;
         let given_up = self.given_up() << self.places.remainder_bits;
-        // After a removal this is not looked at.
+        // Saturates, since a removal does not lower `hidden`; the result is not used after one.
         (stored + given_up).saturating_sub(self.hidden)
-    }
-
-    /// Probability that a new element is called a repeat in the present state.
-    fn repeat_probability(&self) -> f64 {
-        self.claimed() as f64 / self.hashes() as f64
     }
 
     fn count_up(&mut self, bucket: usize, cell: u32) {
@@ -369,13 +351,13 @@ impl<B: Bucket> DleftFilter<B> {
         }
     }
 
-    /// Counts increments that are lost; a file may say that there were any number before.
+    /// Counts lost increments. Saturates, since a loaded filter may have lost any number before.
     const fn lose(&mut self, increments: u32) {
         self.overflows = self.overflows.saturating_add(increments as u64);
     }
 
-    /// An element that is not there, with its count as the stash has it: into the least loaded
-    /// bucket, or wherever it can still be remembered.
+    /// Stores an element that is not contained, with its count as in the stash: in the least loaded
+    /// bucket, or in the stash, or by giving up its bucket.
     fn place(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES], count: u32) {
         let in_cell = self.in_cell(count);
         let buckets = self.buckets.as_mut_slice();
@@ -393,7 +375,7 @@ impl<B: Bucket> DleftFilter<B> {
             self.occupied += 1;
             self.saturated += u64::from(in_cell == self.largest());
             self.lose(self.known(count) - in_cell);
-        } else if self.stash.len() < self.stash_limit {
+        } else if self.stash.len() < stash_limit(self.places.buckets) {
             self.stash.insert(hash, count);
         } else {
             self.give_up(places[0].0);
@@ -413,19 +395,12 @@ impl<B: Bucket> DleftFilter<B> {
         self.given_up.get_or_insert_with(|| BitArray::new(self.places.buckets)).set(bucket as u64);
     }
 
-    /// Counts what is stored by its bucket in subtable 1, and what is hidden.
+    /// Counts the stored elements for each bucket of subtable 1, and the hidden ones.
     fn count_by_first_bucket(&mut self) {
         let mut stored = vec![0_u32; self.places.buckets as usize];
-        let mut count = |hash: u64| stored[self.places(hash)[0].0] += 1;
-        for (at, bucket) in self.buckets.as_slice().iter().enumerate() {
-            for cell in 0..CELLS as u32 {
-                let (hash, times) = self.element_at(at, bucket.get(cell));
-                if times != 0 {
-                    count(hash);
-                }
-            }
+        for (hash, _) in self.elements() {
+            stored[self.places(hash)[0].0] += 1;
         }
-        self.stash.keys().for_each(|&hash| count(hash));
         let hidden = stored.iter().enumerate();
         self.hidden = match &self.given_up {
             Some(given_up) => hidden
@@ -440,13 +415,12 @@ impl<B: Bucket> DleftFilter<B> {
 
 impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let hash = self.hash(element.whole);
+        let hash = self.places.hash(element.whole);
         self.insert_at(hash, &self.places(hash))
     }
 
-    /// Beyond the caches, the buckets of some elements are all asked for before the first of them
-    /// is looked at: the next steps depend on them, and a mispredicted branch would discard the
-    /// loads begun behind it.
+    /// Beyond the caches, loads the buckets of a batch of elements before the first of them is
+    /// inserted: otherwise a mispredicted branch of one element would delay the loads of the next.
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
         if self.is_cached() {
             sightings.extend(elements.iter().map(|element| self.insert(element)));
@@ -460,12 +434,12 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        // 0 fits all products: the places of a group are looked at when they are computed.
+        // 0 fits all products: whether B fits is checked when the places of a group are computed.
         run_with_products(0, Query { filter: self, digests: elements.whole, answers });
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        let hash = self.hash(element.whole);
+        let hash = self.places.hash(element.whole);
         self.holds(hash, &self.places(hash))
     }
 
@@ -482,7 +456,8 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn stats(&self) -> FilterStats {
-        // An entry of the stash is counted with its key and its count, without the tree's own.
+        // An entry of the stash counts with its key and its count, without the overhead of the
+        // tree.
         let stash = self.stash.len() * size_of::<(u64, u32)>();
         let ended = self.stash.values().filter(|&&c| c == STASH_LARGEST).count();
         FilterStats {
@@ -502,7 +477,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        Some(self.counter?.estimate(|| self.repeat_probability()))
+        Some(self.counter?.estimate(|| self.claimed() as f64 / self.places.hashes() as f64))
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
@@ -512,7 +487,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
 
 impl<B: Bucket> RemovableFilter for DleftFilter<B> {
     fn remove(&mut self, element: ElementDigests<'_>) {
-        let hash = self.hash(element.whole);
+        let hash = self.places.hash(element.whole);
         match self.find(hash, &self.places(hash)) {
             None => return,
             Some(Found::GivenUp) => {}

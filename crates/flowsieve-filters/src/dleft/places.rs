@@ -1,17 +1,13 @@
 //! From an element's digest to its bucket and remainder in each subtable, and back.
 //!
-//! H is one of B 2^r numbers, and each subtable has a permutation of them: the bucket is the number
-//! divided by 2^r, the remainder the rest. So two elements share a cell only if their H are equal.
+//! H is one of B 2^r numbers, and each subtable has a permutation of them: the bucket is the
+//! permuted number divided by 2^r, and the remainder the rest. So two elements share a cell only if
+//! their H are equal.
 //!
-//! - B is a power of two: H → aH mod 2^q for an odd a of each subtable, as published.
-//! - Another B: subtable 1 has H itself, and the others the bucket (H / 2^r + o) mod B with an
-//!   offset o that depends on the remainder and the subtable, and the same remainder. That needs no
-//!   division.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine"
-)]
+//! - If B is a power of two: H → aH mod 2^q with an odd a for each subtable, as published.
+//! - Else: subtable 1 has H itself, and the others have the same remainder and the bucket (H
+//!   / 2^r + o) mod B, with an offset o that depends on the remainder and the subtable. That
+//!   needs no division.
 
 use super::SUBTABLES;
 use crate::hashing::{Digest, Products, WholeProducts, mix, mix_all};
@@ -22,8 +18,8 @@ const HASH: u64 = 0x20;
 /// Stream of [`mix`] from which the offsets of a remainder come.
 const OFFSETS: u64 = 0x21;
 
-/// The odd multipliers of the four permutations; any odd numbers without a pattern will do. These
-/// are digits of pi.
+/// The multipliers of the four permutations, which are digits of pi. Any odd numbers without a
+/// pattern would do.
 pub(super) const MULTIPLIERS: [u64; SUBTABLES] =
     [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345, 0xa409_3822_299f_31d1, 0x082e_fa98_ec4e_6c89];
 
@@ -38,8 +34,8 @@ const INVERSES: [u64; SUBTABLES] = {
     inverses
 };
 
-/// The number whose product with an odd `number` is 1 mod 2^64: each step of Newton's doubles the
-/// bits that are right, of which the number itself has three.
+/// Returns the inverse of an odd number mod 2^64 by Newton's method. The number itself is right in
+/// three bits, and each step doubles that.
 const fn inverse(number: u64) -> u64 {
     let mut inverse = number;
     let mut right = 3;
@@ -53,34 +49,34 @@ const fn inverse(number: u64) -> u64 {
 /// Elements whose places are computed together: the words of the largest vectors.
 pub(super) const GROUP: usize = 8;
 
-/// Where the elements of a group may be.
+/// The places of the elements of a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Group {
-    /// The H of each.
+    /// The H of each element.
     pub(super) hashes: [u64; GROUP],
-    /// Each one's bucket in each subtable (its index among all), and the remainder of its cell
-    /// there.
+    /// The bucket of each element in each subtable (its index among all), and the remainder of its
+    /// cell there.
     pub(super) buckets: [[u64; GROUP]; SUBTABLES],
     pub(super) remainders: [[u64; GROUP]; SUBTABLES],
 }
 
-/// The buckets of a subtable and the bits of a remainder.
+/// The map between H and the places in the subtables.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Places {
-    /// B.
+    /// Buckets of a subtable (B).
     pub(super) buckets: u64,
-    /// r.
+    /// Bits of a remainder (r).
     pub(super) remainder_bits: u32,
 }
 
 impl Places {
-    /// Number of different H.
+    /// Returns the number of different H.
     #[inline]
     pub(super) const fn hashes(self) -> u64 {
         self.buckets << self.remainder_bits
     }
 
-    /// Binary logarithm of B, if it has one.
+    /// Returns the binary logarithm of B, or `None` if B is no power of two.
     #[inline]
     const fn bucket_bits(self) -> Option<u32> {
         if self.buckets.is_power_of_two() { Some(self.buckets.trailing_zeros()) } else { None }
@@ -91,14 +87,14 @@ impl Places {
         number & ((1 << self.remainder_bits) - 1)
     }
 
-    /// The H of an element.
+    /// Returns the H of an element.
     #[inline]
     pub(super) fn hash(self, digest: Digest) -> u64 {
-        // Of a power of two that is its highest bits.
+        // If B is a power of two, these are the highest bits of the mixed digest.
         WholeProducts::reduce(mix(digest, HASH), self.hashes())
     }
 
-    /// Each subtable's bucket (its index among all) for H, and the remainder.
+    /// Returns each subtable's bucket (its index among all) for H, and the remainder there.
     #[inline]
     pub(super) fn of_hash(self, hash: u64) -> [(usize, u64); SUBTABLES] {
         let mut places = [(0, 0); SUBTABLES];
@@ -121,7 +117,7 @@ impl Places {
         places
     }
 
-    /// The bucket in subtable i, where B is no power of two.
+    /// Returns the bucket in subtable i if B is no power of two.
     #[inline(always)]
     fn turned<P: Products>(self, own: u64, offsets: u64, i: usize) -> u64 {
         if i == 0 {
@@ -131,7 +127,7 @@ impl Places {
         if bucket < self.buckets { bucket } else { bucket - self.buckets }
     }
 
-    /// The H of what has this remainder in a bucket (its index among all).
+    /// Returns the H of the element with this remainder in a bucket (its index among all).
     pub(super) fn hash_at(self, bucket: usize, remainder: u64) -> u64 {
         let (subtable, bucket) = (bucket as u64 / self.buckets, bucket as u64 % self.buckets);
         let subtable = subtable as usize;
@@ -145,7 +141,7 @@ impl Places {
         own << self.remainder_bits | remainder
     }
 
-    /// The places of a group of elements.
+    /// Computes the places of a group of elements.
     #[inline(always)]
     pub(super) fn of_group<P: Products>(self, digests: &[Digest; GROUP], group: &mut Group) {
         let hashes = &mut group.hashes;
@@ -174,12 +170,13 @@ impl Places {
         }
     }
 
-    /// The same from the mixed digests, where B is no power of two.
+    /// Computes the places of a group from its mixed digests if B is no power of two.
     #[inline(always)]
     fn turn_group<P: Products>(self, group: &mut Group) {
         let (mut own, mut offsets) = ([0; GROUP], [0; GROUP]);
         for (lane, hash) in group.hashes.iter_mut().enumerate() {
-            // The product with B 2^r in two parts: its whole and its first r bits behind the point.
+            // The product with B in two parts: its integer part, and its first r bits after the
+            // point.
             own[lane] = P::reduce(*hash, self.buckets);
             offsets[lane] = hash.wrapping_mul(self.buckets) >> (64 - self.remainder_bits);
             *hash = own[lane] << self.remainder_bits | offsets[lane];
@@ -200,8 +197,8 @@ mod tests {
     use super::*;
     use crate::hashing::{Digester, HalfProducts};
 
-    /// The permutations are one to one on all H, each uses all of its buckets, and a place tells
-    /// its H.
+    /// The permutations are one to one on all H, each uses all of its buckets, and H follows from a
+    /// place.
     #[test]
     fn the_permutations_are_one_to_one() {
         for buckets in [1_u64, 3, 32, 37, 100] {
@@ -253,9 +250,9 @@ mod tests {
         }
     }
 
-    /// The definition of H and of its buckets: saved filters depend on them.
+    /// Pins the definition of H and of its buckets, on which saved filters depend.
     #[test]
-    fn places_stay_where_they_were() {
+    fn places_do_not_change() {
         let digest = Digest::from_value(0x0123_4567_89ab_cdef);
         let fold = |a: u64, b: u64| {
             let product = u128::from(a) * u128::from(b);

@@ -1,24 +1,19 @@
 //! Queries of many elements.
 //!
 //! The places of a group of elements are computed by vectors, and their buckets are touched, while
-//! those of a group that came some groups earlier are compared: so there are always loads under
-//! way, and none is waited for by what is computed.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine"
-)]
+//! the buckets of an earlier group are compared. So loads are always under way, and no computation
+//! waits for them.
 
 use super::places::{GROUP, Group};
 use super::{Bucket, DleftFilter, SUBTABLES};
 use crate::hashing::{Digest, ProductWork, Products};
 use std::hint::black_box;
 
-/// Groups whose buckets are touched before they are compared: enough for all loads that a core has
-/// under way, and few enough that the lines are still in the first cache.
+/// Groups whose buckets are touched before they are compared: enough for all loads that a core can
+/// have under way, and few enough that the lines are still in the first-level cache.
 const AHEAD: usize = 4;
 
-/// The elements that are asked for, and the answers.
+/// The queried elements and the answers.
 pub(super) struct Query<'a, B: Bucket> {
     pub(super) filter: &'a DleftFilter<B>,
     pub(super) digests: &'a [Digest],
@@ -46,14 +41,14 @@ impl<B: Bucket> ProductWork for Query<'_, B> {
             }
         }
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
-            let hash = filter.hash(digest);
+            let hash = filter.places.hash(digest);
             *answer = filter.holds(hash, &filter.places(hash));
         }
     }
 }
 
 impl Group {
-    /// The places of these elements, and a look at their buckets if `touch`.
+    /// Computes the places of these elements, and loads their buckets into the cache if `touch`.
     #[inline(always)]
     fn take<P: Products, B: Bucket>(
         &mut self,
@@ -74,7 +69,7 @@ impl Group {
         }
     }
 
-    /// Which elements are contained.
+    /// Returns which elements are contained.
     #[inline(always)]
     fn compare<B: Bucket>(&self, filter: &DleftFilter<B>) -> [bool; GROUP] {
         let all = filter.buckets.as_slice();

@@ -5,39 +5,41 @@ use super::{CELLS, SUBTABLES, stash_limit};
 /// Share of the cells up to which the stash is next to empty, for any size.
 const NOTHING_OVERFLOWS: f64 = 0.89;
 
-/// Elements a bucket of one subtable from which no bucket is left that is not given up: twice as
-/// many as there are cells.
+/// Elements for each bucket of a subtable at which all buckets are given up: twice as many as there
+/// are cells.
 const ALL_GIVEN_UP: f64 = (2 * SUBTABLES * CELLS) as f64;
 
-/// Most steps into which the time of one element a bucket is divided.
+/// Most steps of the integration for one element in each bucket.
 const STEPS: f64 = 64.0;
 
-/// Number of different H.
+/// Returns the number of different H.
 fn hashes(buckets: u64, remainder_bits: u32) -> f64 {
     buckets as f64 * f64::from(remainder_bits).exp2()
 }
 
-/// False-positive rate of a d-left filter with this many H, whose elements all find room.
+/// Returns the false-positive rate of a d-left filter with this many H whose elements all find
+/// room.
 pub(crate) fn fpr_of_hashes(hashes: f64, elements: f64) -> f64 {
     -(elements * (-hashes.recip()).ln_1p()).exp_m1()
 }
 
-/// False-positive rate of a d-left filter of four subtables of `buckets` with `elements` distinct
-/// elements, whether they find room or not: with g = [`dleft_given_up`], 1 - (1 - g) (1 - 1/(B
-/// 2^r))^n. An element whose bucket is not given up is stored, in a cell or in the stash.
+/// Returns the false-positive rate of a d-left filter of four subtables of `buckets` with
+/// `elements` distinct elements, whether they find room or not. With g = [`dleft_given_up`], it is
+/// 1 - (1 - g) (1 - 1/(B 2^r))^n: an element whose bucket is not given up is stored, in a cell or
+/// in the stash.
 pub fn dleft_overfull_fpr(buckets: u64, remainder_bits: u32, elements: f64) -> f64 {
     let given_up = dleft_given_up(buckets, remainder_bits, elements);
     let stored = fpr_of_hashes(hashes(buckets, remainder_bits), elements);
     given_up + (1.0 - given_up) * stored
 }
 
-/// Share of the buckets of subtable 1 that a d-left filter has given up after `elements` distinct
-/// elements.
+/// Returns the share of the buckets of subtable 1 that a d-left filter has given up after
+/// `elements` distinct elements.
 ///
-/// Follows the insertions as Mitzenmacher's differential equations for d-left hashing do ("The
-/// power of two choices in randomized load balancing", 1996; Vöcking's left one of equal loads).
+/// Integrates Mitzenmacher's differential equations for d-left hashing ("The power of two choices
+/// in randomized load balancing", 1996), with Vöcking's rule that the leftmost of equal loads wins.
 /// With t elements a bucket, `y_jl` the share of subtable j's buckets with at least l elements, s
-/// the stash's elements a bucket and g the share that is given up, whose elements come to nothing:
+/// the stash's elements a bucket, and g the share that is given up, whose elements are not stored:
 ///
 /// ```text
 /// dy_jl/dt = (y_j,l-1 - y_jl) Π_{i<j} y'_il Π_{i>j} y_i,l-1      y'_1l = y_1l - g, y'_il = y_il
@@ -45,10 +47,10 @@ pub fn dleft_overfull_fpr(buckets: u64, remainder_bits: u32, elements: f64) -> f
 /// dg/dt = the same
 /// ```
 ///
-/// The steps are one element long for few buckets. The point at which the first bucket is given up
-/// varies by a few elements around the one that follows from this.
+/// With few buckets the steps are one element long. The element at which the first bucket is given
+/// up varies by a few around the predicted one.
 pub fn dleft_given_up(buckets: u64, remainder_bits: u32, elements: f64) -> f64 {
-    // Elements with the H of another one take no room.
+    // Elements that share an H share a cell.
     let hashes = hashes(buckets, remainder_bits);
     let different = hashes * fpr_of_hashes(hashes, elements);
     let limit = stash_limit(buckets) as f64;
@@ -75,35 +77,36 @@ pub fn dleft_given_up(buckets: u64, remainder_bits: u32, elements: f64) -> f64 {
     loads.given_up.clamp(0.0, 1.0)
 }
 
-/// How full the buckets are.
+/// The loads of the buckets.
 #[derive(Default)]
 struct Loads {
     /// Share of each subtable's buckets with more than this many elements.
     above: [[f64; CELLS]; SUBTABLES],
-    /// Share of the first subtable's buckets that take nothing any more.
+    /// Share of the first subtable's buckets that are given up.
     given_up: f64,
 }
 
 impl Loads {
-    /// Inserts `elements` a bucket, and says how many found all four buckets full.
+    /// Inserts `elements` a bucket; returns how many of them found all four buckets full.
     fn insert(&mut self, elements: f64) -> f64 {
-        // The share of a subtable's buckets with at least this many elements that take part.
+        // The share of a subtable's buckets with at least this many elements.
         let at_least = |above: &[f64; CELLS], count: usize| match count {
             0 => 1.0,
             _ => above[count - 1],
         };
         let before = self.above;
+        // The same without the buckets that are given up.
         let open = |subtable: usize, count: usize| {
             let all = at_least(&before[subtable], count);
             if subtable == 0 { (all - self.given_up).max(0.0) } else { all }
         };
         for (subtable, above) in self.above.iter_mut().enumerate() {
             for (count, above) in above.iter_mut().enumerate() {
-                let with_so_many = at_least(&before[subtable], count) - before[subtable][count];
+                let with_count = at_least(&before[subtable], count) - before[subtable][count];
                 let left: f64 = (0..subtable).map(|other| open(other, count + 1)).product();
                 let right: f64 =
                     (subtable + 1..SUBTABLES).map(|other| open(other, count)).product();
-                *above += elements * with_so_many * left * right;
+                *above += elements * with_count * left * right;
             }
         }
         let full: f64 = (0..SUBTABLES).map(|subtable| open(subtable, CELLS)).product();
@@ -118,7 +121,7 @@ mod tests {
     use crate::sizing::dleft_fpr;
     use crate::{Bucket16, DleftFilter, ElementDigests, MembershipFilter};
 
-    /// Share of the buckets given up and false-positive rate, over some filters.
+    /// Returns the share of the buckets given up and the false-positive rate of several filters.
     fn measured(all: u64, elements: u32, runs: u64) -> (f64, f64) {
         let (mut given_up, mut wrong) = (0, 0);
         for run in 0..runs {
@@ -179,14 +182,14 @@ mod tests {
                 (rate - wrong).abs() < 0.05,
                 "2^{bucket_bits} {elements}: {wrong} wrong, {rate} predicted"
             );
-            // Where nothing is given up it is the formula for filters with room.
+            // If nothing is given up, it is the formula for filters with room.
             if ours <= 0.0 {
                 assert!((rate - dleft_fpr(bucket_bits + 14, n)).abs() < 1e-15);
             }
         }
     }
 
-    /// The offsets of buckets that are no power of two spread the elements as well.
+    /// The offsets spread the elements as well if B is no power of two.
     #[test]
     fn any_number_of_buckets_overflows_as_predicted() {
         for (buckets, elements, runs) in [
@@ -231,7 +234,7 @@ mod tests {
             }
             assert!(before > 1.0 - 1e-9);
         }
-        // More elements than hashes are 2^q at most, which find room here.
+        // Any number of elements has at most 2^q hashes, which find room here.
         assert!(dleft_given_up(256, 4, 1e9) <= 0.0);
     }
 }

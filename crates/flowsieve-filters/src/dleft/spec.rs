@@ -7,20 +7,20 @@ use crate::MembershipFilter;
 use crate::saved::{LoadError, Saved, StateReader, StateWriter};
 use crate::spec::{
     Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing, SpecError, Workload,
-    check_memory, check_rate,
+    check_memory, check_range, check_rate,
 };
 use std::io;
 
-/// Bits of the count in a cell when nothing else is asked for.
+/// Default bits of the count in a cell.
 const DEFAULT_COUNT_BITS: u32 = 2;
 
-/// Elements to the four buckets of one number that fill three quarters of their cells.
+/// Elements that fill three quarters of the cells of four buckets, one of each subtable.
 const ELEMENTS_A_ROW: u64 = (SUBTABLES * CELLS * 3 / 4) as u64;
 
 /// Most buckets of a subtable: 2^40 bytes of 32-byte buckets in all.
 const MAX_BUCKETS: u64 = 1 << 33;
 
-/// Stands in a file for the binary logarithm of a B that has none; B then follows the other
+/// Saved in place of the binary logarithm of B if B is no power of two; B then follows the other
 /// numbers.
 const ANY_NUMBER: u32 = 64;
 
@@ -57,10 +57,10 @@ pub(crate) const DLEFT: Descriptor = Descriptor {
     search: None,
 };
 
-/// Bits of a cell.
+/// The possible widths of a cell, in bits.
 const WIDTHS: [u32; 3] = [Bucket16::CELL_BITS, Bucket24::CELL_BITS, Bucket32::CELL_BITS];
 
-/// A filter whose cells are filled by remainders and counts.
+/// Returns the filter whose remainders and counts fill cells of this width.
 const fn of_cells(width: u32, buckets: u64) -> DleftSpec {
     DleftSpec {
         buckets,
@@ -69,13 +69,13 @@ const fn of_cells(width: u32, buckets: u64) -> DleftSpec {
     }
 }
 
-/// The filter of this memory with the lowest rate: narrow cells are more, wide ones tell more
-/// elements apart. Where it is not known how many elements come, as many cells as there can be.
+/// Returns the filter of this memory with the lowest rate: narrow cells hold more elements, and
+/// wide ones distinguish more. If the number of elements is not known, returns the most cells.
 fn in_memory(bytes: u64, expected: Option<u64>) -> DleftSpec {
     let in_width = |width: u32| {
         let buckets = bytes / (SUBTABLES as u64 * u64::from(width));
         let spec = of_cells(width, buckets);
-        // A power of two has wider cells.
+        // If B is a power of two, there are no cells of 24 bits: take one bucket less.
         of_cells(width, buckets - u64::from(buckets > 0 && spec.width() != width))
     };
     let Some(expected) = expected else {
@@ -89,9 +89,9 @@ fn in_memory(bytes: u64, expected: Option<u64>) -> DleftSpec {
     best.unwrap_or(in_width(WIDTHS[0]))
 }
 
-/// The smallest filter with this rate that is at most three quarters full.
+/// Returns the smallest filter with this rate that is at most three quarters full.
 fn for_rate(fpr: f64, expected: u64) -> Result<DleftSpec, SpecError> {
-    // The hashes with 1 - (1 - 1/hashes)^n = fpr.
+    // Solves 1 - (1 - 1/hashes)^n = fpr.
     let hashes = -((-fpr).ln_1p() / expected as f64).exp_m1().recip();
     let least = expected.div_ceil(ELEMENTS_A_ROW).max(1);
     let of_width = |width: u32| {
@@ -99,7 +99,7 @@ fn for_rate(fpr: f64, expected: u64) -> Result<DleftSpec, SpecError> {
         // Conversion saturates.
         let buckets = least.max((hashes / remainders).ceil() as u64);
         let spec = of_cells(width, buckets);
-        // A power of two has wider cells.
+        // If B is a power of two, there are no cells of 24 bits: take one bucket more.
         of_cells(width, buckets.saturating_add(u64::from(spec.width() != width)))
     };
     let possible = WIDTHS.map(of_width).into_iter();
@@ -138,8 +138,8 @@ impl Saved for DleftSpec {
 }
 
 impl DleftSpec {
-    /// Bits that a cell takes. There were no cells of 24 bits when B was a power of two, so filters
-    /// with such a B have none.
+    /// Returns the bits that a cell takes. Filters whose B is a power of two have no cells of 24
+    /// bits, so that older saved filters keep their layout.
     const fn width(self) -> u32 {
         let bits = self.remainder_bits + self.counter_bits;
         match bits.div_ceil(8) {
@@ -162,19 +162,11 @@ impl Parameters for DleftSpec {
                 "the count of a d-left cell has 2 or 4 bits, not {counter_bits}; {DEFAULT_COUNT_BITS} works"
             )));
         }
-        let most = Bucket32::CELL_BITS - counter_bits;
-        if remainder_bits == 0 || remainder_bits > most {
-            return Err(SpecError::new(format!(
-                "the remainder of a d-left cell has 1 to {most} bits, not {remainder_bits}; {} works",
-                Bucket16::CELL_BITS - counter_bits
-            )));
-        }
-        if buckets == 0 || buckets > MAX_BUCKETS {
-            return Err(SpecError::new(format!(
-                "a d-left subtable has 1 to {MAX_BUCKETS} buckets, not {buckets}; 1048576 works"
-            )));
-        }
-        Ok(())
+        let [works, most] =
+            [Bucket16::CELL_BITS, Bucket32::CELL_BITS].map(|cell| u64::from(cell - counter_bits));
+        let has = "the remainder of a d-left cell has";
+        check_range(has, 1..=most, "bits", remainder_bits.into(), works)?;
+        check_range("a d-left subtable has", 1..=MAX_BUCKETS, "buckets", buckets, 1 << 20)
     }
 
     fn memory_bytes(&self) -> u64 {

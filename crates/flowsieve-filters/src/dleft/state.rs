@@ -1,6 +1,6 @@
-//! The filter on disk.
+//! Saving and loading a d-left filter.
 
-use super::{Bucket, CELLS, DleftFilter, STASH_LARGEST};
+use super::{Bucket, CELLS, DleftFilter, STASH_LARGEST, stash_limit};
 use crate::bits::BitArray;
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use std::io;
@@ -10,7 +10,7 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
         state.distinct(self.counter.as_ref())?;
         state.count(self.overflows)?;
         for bucket in self.buckets.as_slice() {
-            // The cells one after the other, from the lowest bit on, in words.
+            // Packs the cells into words, from the lowest bit on.
             let (mut cells, mut bits) = (0_u128, 0);
             for cell in 0..CELLS as u32 {
                 cells |= u128::from(bucket.get(cell)) << bits;
@@ -27,7 +27,7 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
             state.u64(hash)?;
             state.u32(count)?;
         }
-        state.u8(u8::from(self.given_up.is_some()))?;
+        state.flag(self.given_up.is_some())?;
         self.given_up.iter().try_for_each(|bits| state.bits(bits))
     }
 
@@ -56,13 +56,13 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
             }
         }
         let stashed = state.u64()?;
-        if stashed > self.stash_limit as u64 {
+        if stashed > stash_limit(self.places.buckets) as u64 {
             return Err(state.damaged("there are more elements in a stash than it holds"));
         }
         let mut least = 0;
         for _ in 0..stashed {
             let (hash, count) = (state.u64()?, state.u32()?);
-            let is_hash = hash < self.hashes();
+            let is_hash = hash < self.places.hashes();
             if !is_hash || hash < least || count == 0 || count > STASH_LARGEST {
                 return Err(state.damaged("an element of a stash is none that can be there"));
             }

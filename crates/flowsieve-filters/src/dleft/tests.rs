@@ -6,10 +6,10 @@ fn whole(number: u32) -> ElementDigests<'static> {
     ElementDigests { whole: Digester::new(11).digest(&number.to_le_bytes()), attributes: &[] }
 }
 
-/// One element too many for the buckets, for the stash, and back again.
+/// Inserts one element too many for the buckets, then for the stash, and removes them again.
 #[test]
 fn nothing_is_lost_when_buckets_and_stash_are_full() {
-    // 32 cells, a stash of 64, and q = 30 bits, so that no two of these are equal.
+    // 32 cells, a stash of 64, and q = 30 bits, so that no two elements share an H.
     let mut filter = DleftFilter::<Bucket32>::new(1, 30, 2);
     for number in 0..96 {
         assert_eq!(filter.insert(whole(number)), Sighting::First);
@@ -23,7 +23,7 @@ fn nothing_is_lost_when_buckets_and_stash_are_full() {
     assert_eq!(filter.insert(whole(96)), Sighting::First);
     assert_eq!((filter.stashed(), filter.given_up()), (64, 1));
     assert_eq!(filter.distinct().map(|count| count.distinct.round()), Some(97.0));
-    // Its bucket is the only one there is: everything is contained from now on.
+    // The only bucket is given up: everything is contained from now on.
     assert!(filter.contains(whole(1_000_000)));
     assert_eq!(filter.insert(whole(97)), Sighting::Repeat);
     // A bit and a count for the bucket.
@@ -40,7 +40,7 @@ fn nothing_is_lost_when_buckets_and_stash_are_full() {
 }
 
 #[test]
-fn a_full_count_is_never_taken_back() {
+fn a_saturated_count_is_never_decremented() {
     for (counter_bits, largest) in [(2, 3), (4, 15)] {
         let mut filter = DleftFilter::<Bucket16>::new(16, 10, counter_bits);
         for _ in 0..largest - 1 {
@@ -59,8 +59,8 @@ fn a_full_count_is_never_taken_back() {
     }
 }
 
-/// A cell is in use, and has the remainder asked for, exactly if it says so: every cell value
-/// against every tag, for small widths.
+/// Compares every cell value with every tag for small widths: a cell matches if and only if it is
+/// in use and has the remainder.
 #[test]
 fn matches_are_cells_in_use_with_the_remainder() {
     let (remainder_bits, counter_bits) = (4, 2);
@@ -88,9 +88,9 @@ fn matches_are_cells_in_use_with_the_remainder() {
     }
 }
 
-/// Large enough that a batch fetches its buckets first.
+/// In a filter so large that a batch fetches its buckets first.
 #[test]
-fn a_large_batch_is_its_elements_one_by_one() {
+fn a_large_batch_equals_single_insertions() {
     let mut batched = DleftFilter::<Bucket16>::new(1 << 15, 8, 2);
     let mut one_by_one = batched.clone();
     let digests: Vec<Digest> =
@@ -111,9 +111,9 @@ fn a_large_batch_is_its_elements_one_by_one() {
     assert_eq!(answers, expected);
 }
 
-/// Answers of batches of any length, where buckets, stash and buckets given up say yes.
+/// Queries batches of any length, where buckets, stash and buckets given up say yes.
 #[test]
-fn a_batch_of_queries_is_its_elements_one_by_one() {
+fn batches_of_queries_equal_single_queries() {
     fn check<B: Bucket>(buckets: u64, remainder_bits: u32, elements: u32) -> (usize, u64) {
         let mut filter = DleftFilter::<B>::new(buckets, remainder_bits, 2);
         for number in 0..elements {
@@ -154,7 +154,7 @@ fn a_bucket_holds_what_it_matches() {
             let mut bucket = B::default();
             for cell in 0..CELLS as u32 {
                 let random = mix(Digest::from_value(seed), 100 + u64::from(cell));
-                // Few remainders and counts of 0 as well, so that both answers are frequent.
+                // Few remainders, and counts of 0, so that both answers are frequent.
                 let remainder = (random as u32 & 7) << (remainder_bits - 3);
                 bucket.set(cell, remainder << counter_bits | (random >> 32) as u32 & largest);
             }
@@ -174,10 +174,9 @@ fn a_bucket_holds_what_it_matches() {
     check::<Bucket32>(20, 4);
 }
 
-/// Files may say that nearly as many increments were lost as can be counted, and several are
-/// united.
+/// Files may claim nearly the largest number of lost increments, and be united.
 #[test]
-fn lost_increments_are_counted_up_to_the_last() {
+fn lost_increments_saturate() {
     let mut filter = DleftFilter::<Bucket16>::new(16, 10, 2);
     filter.overflows = u64::MAX - 1;
     for _ in 0..9 {

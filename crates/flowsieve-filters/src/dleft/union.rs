@@ -1,15 +1,15 @@
 //! The union of two d-left filters.
 //!
-//! A cell tells the H of its element, since a subtable's places are a permutation of the H
-//! ([`super::places`]). So the elements of the other filter are inserted here by the ordinary rule,
-//! each with its count.
+//! The H of an element follows from its cell, since a subtable's places are a permutation of the H
+//! ([`super::places`]). So the elements of the other filter are inserted by the ordinary rule, each
+//! with its count.
 
 use super::{Bucket, CELLS, DleftFilter, Found, STASH_LARGEST};
 use crate::bits::BitArray;
 use crate::{DistinctCounter, Estimate, MembershipFilter, fill};
 
 impl<B: Bucket> DleftFilter<B> {
-    /// Makes this the filter of both.
+    /// Makes this the union of both filters.
     pub(super) fn unite_with(&mut self, other: &Self) {
         let of_both = [self.distinct(), other.distinct()];
         self.unite_contents(other);
@@ -18,13 +18,14 @@ impl<B: Bucket> DleftFilter<B> {
         DistinctCounter::unite_where_known(&mut self.counter, more, of_both, fill);
     }
 
-    /// The count of what is stored; `None` if some found no room.
+    /// Returns the count of the stored elements, or `None` if some found no room.
     fn count_from_contents(&self) -> Option<Estimate> {
         if self.given_up.is_some() {
             return None;
         }
-        // Every distinct H is stored once, and so they are balls in 2^q bins.
-        fill::independent(self.occupied + self.stash.len() as u64, self.hashes() as f64, 1)
+        // Every distinct H is stored once, like the bins that balls have hit among all H.
+        let hashes = self.places.hashes() as f64;
+        fill::independent(self.occupied + self.stash.len() as u64, hashes, 1)
     }
 
     fn unite_contents(&mut self, other: &Self) {
@@ -38,21 +39,13 @@ impl<B: Bucket> DleftFilter<B> {
                 Self { counter: self.counter.take(), overflows: self.overflows, ..other.clone() };
             return;
         }
-        // First, since what is contained in any case takes no room.
+        // Before the elements, since those of a bucket that is given up take no room.
         if let Some(more) = &other.given_up {
             let buckets = self.places.buckets;
             let given_up = self.given_up.get_or_insert_with(|| BitArray::new(buckets));
             given_up.unite(more);
         }
-        for (at, bucket) in other.buckets.as_slice().iter().enumerate() {
-            for cell in 0..CELLS as u32 {
-                let (hash, count) = other.element_at(at, bucket.get(cell));
-                if count != 0 {
-                    self.insert_times(hash, count);
-                }
-            }
-        }
-        for (&hash, &count) in &other.stash {
+        for (hash, count) in other.elements() {
             self.insert_times(hash, count);
         }
     }
@@ -61,19 +54,23 @@ impl<B: Bucket> DleftFilter<B> {
         self.occupied == 0 && self.stash.is_empty() && self.given_up.is_none()
     }
 
-    /// The H of the element in a cell of this bucket, and its count as a stash has it; 0 if there
-    /// is none.
-    pub(super) fn element_at(&self, bucket: usize, cell: u32) -> (u64, u32) {
-        let hash = self.places.hash_at(bucket, u64::from(cell >> self.counter_bits));
-        (hash, self.as_stashed(cell & self.largest()))
+    /// Iterates over the H of all stored elements, those in cells first, each with its count as in
+    /// the stash, where a count that has ended is [`STASH_LARGEST`].
+    pub(super) fn elements(&self) -> impl Iterator<Item = (u64, u32)> {
+        let largest = self.largest();
+        let in_cell = move |at: usize, cell: u32| {
+            let hash = self.places.hash_at(at, u64::from(cell >> self.counter_bits));
+            let count = cell & largest;
+            (count != 0).then_some((hash, if count == largest { STASH_LARGEST } else { count }))
+        };
+        let buckets = self.buckets.as_slice().iter().enumerate();
+        let cells = buckets
+            .flat_map(|(at, bucket)| (0..CELLS as u32).map(move |cell| (at, bucket.get(cell))));
+        let stash = self.stash.iter().map(|(&hash, &count)| (hash, count));
+        cells.filter_map(move |(at, cell)| in_cell(at, cell)).chain(stash)
     }
 
-    /// The count of a cell as a stash has it: there, too, one that has ended stays for good.
-    const fn as_stashed(&self, count: u32) -> u32 {
-        if count == self.largest() { STASH_LARGEST } else { count }
-    }
-
-    /// Inserts an element this many times, as a stash counts.
+    /// Inserts an element this many times, counted as in the stash.
     fn insert_times(&mut self, hash: u64, count: u32) {
         let places = self.places(hash);
         match self.find(hash, &places) {
@@ -120,35 +117,30 @@ mod tests {
         filter
     }
 
-    /// Every H with its count, wherever it is.
+    /// Returns every stored H with its count.
     fn contents<B: Bucket>(filter: &DleftFilter<B>) -> BTreeMap<u64, u32> {
-        let mut contents = filter.stash.clone();
-        for (at, bucket) in filter.buckets.as_slice().iter().enumerate() {
-            for cell in 0..CELLS as u32 {
-                let (hash, count) = filter.element_at(at, bucket.get(cell));
-                if count != 0 {
-                    assert_eq!(contents.insert(hash, count), None);
-                }
-            }
+        let mut contents = BTreeMap::new();
+        for (hash, count) in filter.elements() {
+            assert_eq!(contents.insert(hash, count), None);
         }
         contents
     }
 
     #[test]
-    fn a_cell_tells_the_hash_of_its_element() {
+    fn the_hash_of_an_element_follows_from_its_cell() {
         let filter = filled::<Bucket16>([16, 11], 0..300);
         let hashes: BTreeMap<u64, u32> =
-            (0..300).map(|number| (filter.hash(whole(number).whole), 1)).collect();
+            (0..300).map(|number| (filter.places.hash(whole(number).whole), 1)).collect();
         assert!(contents(&filter).into_keys().eq(hashes.into_keys()));
         let filter = filled::<Bucket32>([1, 1], 0..300);
         assert!(contents(&filter).into_keys().eq([0, 1]));
     }
 
-    /// With room, with a stash, and with buckets given up.
+    /// In filters with room, with a stash, and with buckets given up.
     #[test]
     fn a_union_has_the_elements_of_both_with_their_counts() {
         fn check<B: Bucket>(size: [u32; 2], end: u32) -> (usize, u64) {
-            // Numbers below a third are in both, and every tenth of the first is there once more.
+            // Both have the numbers below a third, and every tenth number is in the first twice.
             let first = || (0..2 * end / 3).chain((0..2 * end / 3).step_by(10));
             let second = || (0..end / 3).chain(2 * end / 3..end);
             let mut union = filled::<B>(size, first());
@@ -165,7 +157,7 @@ mod tests {
                 let error = 5.0 * ours.std_error() + 5.0 * watched.std_error() + 1e-3;
                 assert!((ours.distinct - watched.distinct).abs() < error, "{ours:?}");
             } else {
-                // Nobody knows how many found no room.
+                // The number of elements that found no room is unknown.
                 let estimate = union.distinct().unwrap();
                 assert!(estimate.point().is_none() && estimate.lower() <= end.into());
                 assert!(estimate.upper().is_none_or(|upper| upper >= end.into()), "{estimate:?}");
@@ -175,7 +167,8 @@ mod tests {
         assert_eq!(check::<Bucket16>([64, 14], 1500), (0, 0));
         assert_eq!(check::<Bucket24>([77, 22], 1500), (0, 0));
         assert_eq!(check::<Bucket32>([8, 20], 200), (0, 0));
-        // 85 % of the cells: the order in which a union inserts overflows no more than any other.
+        // At 85 % of the cells the order in which a union inserts causes no more overflow than any
+        // other.
         assert_eq!(check::<Bucket16>([256, 14], 6960), (0, 0));
         let (stashed, given_up) = check::<Bucket32>([8, 30], 300);
         assert!(stashed > 0 && given_up == 0, "{stashed} {given_up}");
@@ -183,12 +176,12 @@ mod tests {
         assert!(stashed > 0 && given_up > 0, "{stashed} {given_up}");
     }
 
-    /// A count that has ended stays, in the stash as in a cell.
+    /// A count that has ended never changes, in the stash as in a cell.
     #[test]
-    fn an_ended_count_is_never_taken_back() {
-        // One bucket a subtable, all of whose cells are taken by others: 500 is in the stash.
+    fn an_ended_count_is_never_decremented() {
+        // One bucket a subtable, whose cells are full: 500 is in the stash.
         let full = || (0..32).chain([500]);
-        // There it is in a cell, and its count is at its end.
+        // In the other filter it is in a cell, and its count has ended.
         let ended = filled::<Bucket32>([1, 30], [500; 7]);
         assert_eq!(ended.stats().counters.unwrap().overflows, 4);
         let mut union = filled::<Bucket32>([1, 30], full());

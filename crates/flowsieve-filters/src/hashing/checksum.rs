@@ -1,36 +1,36 @@
-//! A checksum of bytes that come in pieces.
+//! A checksum of bytes that arrive in pieces.
 
 use std::fmt;
 use xxhash_rust::xxh3::Xxh3;
 
-/// XXH3 of 64 bits, without a seed, over everything given to [`Checksum::update`].
+/// XXH3 of 64 bits, without a seed, over all bytes passed to [`Checksum::update`].
 #[derive(Clone, Default)]
 pub struct Checksum(Box<Xxh3>);
 
 impl Checksum {
-    /// The checksum of nothing so far.
+    /// Creates the checksum of no bytes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The checksum of these bytes.
+    /// Returns the checksum of these bytes.
     pub fn of(bytes: &[u8]) -> u64 {
         let mut checksum = Self::new();
         checksum.update(bytes);
         checksum.value()
     }
 
-    /// Takes in further bytes.
+    /// Adds further bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The checksum of all bytes so far.
+    /// Returns the checksum of all bytes so far.
     pub fn value(&self) -> u64 {
         self.0.digest()
     }
 
-    /// XXH3 of 128 bits of all bytes so far: contents with the same are taken for the same.
+    /// Returns XXH3 of 128 bits of all bytes so far, by which equal contents are recognised.
     pub fn wide(&self) -> u128 {
         self.0.digest128()
     }

@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 /// 64-bit digest of an element, of an attribute or of a combination of attributes.
 ///
 /// It is XXH3 with a seed over an explicit byte encoding, so the same element has the same digest
-/// on every machine and in every build: filters made of digests can be compared, saved and merged.
+/// on every machine and in every build: filters of digests can be compared, saved and merged.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Digest(u64);
 
 impl Digest {
-    /// The digest with this value, for tests and for filters that are loaded.
+    /// Creates the digest with this value.
     pub const fn from_value(value: u64) -> Self {
         Self(value)
     }
 
-    /// All 64 bits.
+    /// Returns all 64 bits.
     pub const fn value(self) -> u64 {
         self.0
     }
 
-    /// The digest under the hash function of this number, as if the bytes were hashed again; number
-    /// 0 is the digest itself. Digests that are equal stay so under every function.
+    /// Returns the digest under the hash function of this number, as if the bytes were hashed
+    /// again; number 0 is the digest itself. Equal digests are equal under every function.
     #[inline]
     #[must_use]
     pub const fn rehashed(self, function: u32) -> Self {
@@ -34,11 +34,12 @@ impl Digest {
         Self(mix(Self(mix(self, REHASH + function as u64)), REHASH))
     }
 
-    /// The digest of a combination of attributes: those in `mask` (bit i for attribute i), whose
-    /// digests come in order.
+    /// Returns the digest of a combination of attributes, those in `mask` (bit i for attribute i),
+    /// from their digests in order.
     ///
-    /// A chain of [`mix`]: the state starts from the mask and takes in one digest a step, so other
-    /// values, another order of them or other attributes with the same values make another digest.
+    /// It is a chain of [`mix`]: the state starts from the mask and adds one digest in each step,
+    /// so other values, another order, and other attributes with the same values give another
+    /// digest.
     #[inline]
     pub fn join(mask: u32, digests: impl IntoIterator<Item = Self>) -> Self {
         let start = Self(mix(Self(u64::from(mask)), JOIN));
@@ -46,36 +47,36 @@ impl Digest {
     }
 }
 
-/// Streams of [`mix`] that hash digests again, from this one on.
+/// First of the streams of [`mix`] that hash digests again.
 const REHASH: u64 = 1 << 32;
 
 /// Stream of [`mix`] that joins digests; part of the definition of joined digests.
 const JOIN: u64 = 0x20;
 
-/// Makes digests; the only place that knows which hash function they come from.
+/// Hash function from bytes to digests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Digester {
     seed: u64,
 }
 
 impl Digester {
-    /// Digests that depend on this seed.
+    /// Creates the hash function with this seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub const fn seed(self) -> u64 {
         self.seed
     }
 
-    /// A number that another digest function, or another way to join and mix digests, would not
-    /// give: by it a saved filter is known to be one of these digests.
+    /// Returns a number that identifies the digest function and the way to join and mix digests. A
+    /// saved filter holds it, so that filters of other digests are refused.
     pub fn self_check(self) -> u64 {
         Digest::join(1, [self.digest(b"flowsieve digest self-check")]).value()
     }
 
-    /// Digest of these bytes.
+    /// Returns the digest of these bytes.
     #[inline]
     pub fn digest(self, bytes: &[u8]) -> Digest {
         Digest(xxh3_64_with_seed(bytes, self.seed))
@@ -112,7 +113,8 @@ mod tests {
         assert_eq!(distinct.len(), joined.len());
     }
 
-    /// Half a million pairs of few values: no two digests are equal, and their bits are even.
+    /// Half a million pairs of few values: no two digests are equal, and each bit is set in half of
+    /// them.
     #[test]
     fn joint_digests_of_a_grid_do_not_collide() {
         let digests: Vec<Digest> =
@@ -129,7 +131,7 @@ mod tests {
         }
     }
 
-    /// Under two functions the bits of a digest are as different as those of two digests.
+    /// Under two functions the bits of a digest differ like those of two digests.
     #[test]
     fn hash_functions_are_independent() {
         let digests = (0..20_000_u64).map(|n| Digester::new(0).digest(&n.to_le_bytes()));
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_self_check_stays_what_it_is() {
+    fn the_self_check_does_not_change() {
         assert_eq!(Digester::new(0).self_check(), 17_618_946_000_046_681_716);
         assert_ne!(Digester::new(1).self_check(), Digester::new(0).self_check());
     }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Two different values collide with probability 2^-b over the choice of the rows, and any two
-//! positions are independent. But h is linear, h(x) ⊕ h(y) = h(x ⊕ y), for any rows: where two
-//! addresses of *one* function are combined by ⊕, all pairs with the same x ⊕ y have one address.
+//! positions are independent. But h is linear, h(x) ⊕ h(y) = h(x ⊕ y), for any rows: if two
+//! addresses of *one* function are combined by ⊕, all pairs with the same x ⊕ y share an address.
 //!
 //! Reference: Carter, Wegman, "Universal classes of hash functions", JCSS 18(2), 1979 (class H3).
 
@@ -16,26 +16,22 @@ use super::{Digest, mix};
 
 /// One H3 function from 32-bit values to at most 32 bits.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct H3 {
+pub(crate) struct H3 {
+    /// Row i is the contribution of bit i of the value.
     rows: [u32; 32],
 }
 
 impl H3 {
-    /// The function with these rows; row i is what bit i of the value contributes.
-    pub const fn from_rows(rows: [u32; 32]) -> Self {
-        Self { rows }
-    }
-
-    /// A random function to `0..2^bits` (1 ≤ bits ≤ 32), the same for the same seed and number.
-    pub fn random(seed: u64, number: u64, bits: u32) -> Self {
-        // Each row is an independent number: the digest of the function's number, at 32 streams.
+    /// Creates a random function to `0..2^bits` (1 ≤ bits ≤ 32), which seed and number determine.
+    pub(crate) fn random(seed: u64, number: u64, bits: u32) -> Self {
+        // The rows are 32 independent streams of a digest of the function's number.
         let function = Digest::from_value(mix(Digest::from_value(seed), number));
         Self { rows: std::array::from_fn(|row| (mix(function, row as u64) >> (64 - bits)) as u32) }
     }
 
-    /// The value's hash.
+    /// Returns the hash of a value.
     #[inline]
-    pub fn hash(&self, value: u32) -> u32 {
+    pub(crate) fn hash(&self, value: u32) -> u32 {
         let mut left = value;
         let mut hash = 0;
         while left != 0 {
@@ -60,7 +56,7 @@ mod tests {
 
     #[test]
     fn hashes_of_given_rows() {
-        let function = H3::from_rows(ROWS);
+        let function = H3 { rows: ROWS };
         for (value, hash) in [
             (0, 0),
             (1, 19887),

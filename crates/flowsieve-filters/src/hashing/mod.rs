@@ -1,5 +1,4 @@
-//! Ground: from bytes to numbers. Digests of elements and attributes, and the probe positions that
-//! filters derive from them.
+//! Digests of elements and attributes, and the probe positions that filters derive from them.
 
 mod checksum;
 mod digest;
@@ -11,9 +10,12 @@ mod shard;
 
 pub use checksum::Checksum;
 pub use digest::{Digest, Digester};
-pub use h3::H3;
-pub(crate) use order::in_order_of;
+pub(crate) use h3::H3;
 pub use order::sorted;
-pub use probes::{NumberedProbes, ProbeBatch, Probes, mix, mix_all, reduce};
-pub use products::{HalfProducts, ProductWork, Products, WholeProducts, run_with_products};
+pub(crate) use order::{digest_of, in_order_of};
+pub(crate) use probes::{NumberedProbes, ProbeBatch, mix_all};
+pub use probes::{Probes, mix, reduce};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use products::HalfProducts;
+pub(crate) use products::{ProductWork, Products, WholeProducts, run_with_products};
 pub use shard::shard_of;

@@ -1,18 +1,19 @@
-//! Digests in the order of a hash function of theirs.
+//! Digests in the order of a hash function.
 
 use super::{Digest, mix};
 
-/// Digests of a part, about: these are sorted within the second-level cache.
+/// Approximate digests of a part, which is sorted within the second-level cache.
 const PART: usize = 256;
 
-/// Most parts: to more places at once a processor writes slowly.
+/// Binary logarithm of the most parts: a processor writes slowly to more places at once.
 const MOST_PARTS: u32 = 12;
 
-/// The distinct ones of these digests, each behind its value of the hash function `stream` (see
-/// [`mix`]) in the upper half of a number, in ascending order.
+/// Returns the distinct ones of these digests in ascending order of the hash function `stream` (see
+/// [`mix`]): numbers with the value of that function in the upper half, and the digest in the lower
+/// half ([`digest_of`]).
 ///
-/// Values of a hash function are spread evenly: they are divided by their highest bits, and each
-/// part is sorted.
+/// The values of a hash function are spread evenly: they are divided by their highest bits, and
+/// each part is sorted.
 pub(crate) fn in_order_of(stream: u64, digests: &[Digest]) -> Vec<u128> {
     let pairs = digests
         .iter()
@@ -22,7 +23,12 @@ pub(crate) fn in_order_of(stream: u64, digests: &[Digest]) -> Vec<u128> {
     pairs
 }
 
-/// Numbers in ascending order, whose highest bits are spread evenly: others only take more time.
+/// Returns the digest in the lower half of a number of [`in_order_of`].
+pub(crate) const fn digest_of(number: u128) -> Digest {
+    Digest::from_value(number as u64)
+}
+
+/// Sorts numbers whose highest bits are spread evenly; others take more time.
 pub fn sorted(numbers: impl ExactSizeIterator<Item = u128> + Clone) -> Vec<u128> {
     let bits = (numbers.len() / PART).max(1).ilog2().min(MOST_PARTS);
     if bits == 0 {
@@ -37,7 +43,7 @@ pub fn sorted(numbers: impl ExactSizeIterator<Item = u128> + Clone) -> Vec<u128>
     }
     let mut start = 0;
     for end in &mut ends {
-        // Where a part begins, until it is filled.
+        // The beginning of the part until it is filled, then its end.
         start += std::mem::replace(end, start);
     }
     let mut sorted = vec![0; start];

@@ -1,29 +1,24 @@
-//! From one digest to the positions that a filter looks at.
+//! The positions of a digest in a filter.
 //!
-//! A digest is uniform already; what is needed of it are several numbers that do not depend on each
-//! other. Each comes from a folded multiplication (the two halves of a 64 x 64 -> 128 bit product,
-//! combined by XOR) of the digest and a constant per stream, which costs about a nanosecond.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine"
-)]
+//! A digest is uniform already; a filter needs several independent numbers from it. Each comes from
+//! a folded multiplication (the two halves of a 64 x 64 -> 128 bit product, combined by XOR) of the
+//! digest and a constant per stream, which costs about a nanosecond.
 
 use super::{Digest, ProductWork, Products, run_with_products};
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 const FOLD: u64 = 0xbf58_476d_1ce4_e5b9;
 
-/// A number that depends on the whole digest and on `stream`; different streams of one digest are
-/// independent for every purpose here (shard, line, bits of the line, …).
+/// Returns a number that depends on the whole digest and on `stream`. Different streams of one
+/// digest are independent for all uses here (shard, line, bits of the line, …).
 #[inline]
 pub const fn mix(digest: Digest, stream: u64) -> u64 {
     fold(digest.value() ^ self::stream(stream), FOLD)
 }
 
-/// [`mix`] of each of many digests, which are given by their values.
+/// Replaces each of many digests, given by their values, by its [`mix`].
 #[inline(always)]
-pub fn mix_all<P: Products>(digests: &mut [u64], stream: u64) {
+pub(crate) fn mix_all<P: Products>(digests: &mut [u64], stream: u64) {
     let stream = self::stream(stream);
     for digest in digests {
         *digest = P::fold(*digest ^ stream, FOLD);
@@ -47,8 +42,8 @@ pub(super) const fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The k independent positions of a digest in an array of `positions` places: one hash function
-/// each, as in the textbook filter (positions may coincide).
+/// Iterator over the k independent positions of a digest in an array: one hash function each, as in
+/// the textbook filter (positions may coincide).
 #[derive(Clone, Debug)]
 pub struct Probes {
     state: u64,
@@ -57,8 +52,8 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// `count` positions in `0..positions`. `function_set` chooses among independent families of
-    /// hash functions, so that two arrays of one structure need not share theirs.
+    /// Creates `count` positions in `0..positions`. `function_set` chooses among independent
+    /// families of hash functions, for structures with several arrays.
     #[inline]
     pub const fn new(digest: Digest, function_set: u64, count: u32, positions: u64) -> Self {
         Self { state: mix(digest, 0x100 + function_set), left: count, positions }
@@ -79,42 +74,42 @@ impl Iterator for Probes {
     }
 }
 
-/// The positions of [`Probes`] by their number: where those of several digests are needed side by
-/// side.
+/// The positions of [`Probes`] by their number, for loops over several digests at once.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NumberedProbes {
+pub(crate) struct NumberedProbes {
     state: u64,
     positions: u64,
 }
 
 impl NumberedProbes {
-    /// As [`Probes::new`], for any number of them.
+    /// Creates the positions of [`Probes::new`], for any number of them.
     #[inline]
-    pub const fn new(digest: Digest, function_set: u64, positions: u64) -> Self {
+    pub(crate) const fn new(digest: Digest, function_set: u64, positions: u64) -> Self {
         Self { state: mix(digest, 0x100 + function_set), positions }
     }
 
-    /// Position `number`, from 0 on.
+    /// Returns position `number`, from 0 on.
     #[inline]
-    pub const fn position(self, number: u32) -> u64 {
+    pub(crate) const fn position(self, number: u32) -> u64 {
         reduce(self.address(number), self.positions)
     }
 
-    /// The address that [`NumberedProbes::position`] reduces to the positions.
+    /// Returns the address that [`NumberedProbes::position`] reduces to the positions.
     #[inline]
-    pub const fn address(self, number: u32) -> u64 {
+    pub(crate) const fn address(self, number: u32) -> u64 {
         address(self.state.wrapping_add(step_to(number)))
     }
 
-    /// Computes the states of many digests for [`NumberedProbes::positions_of`].
+    /// Replaces many digests, given by their values, by their states for
+    /// [`NumberedProbes::positions_of`].
     #[inline(always)]
-    pub fn states_of<P: Products>(digests: &mut [u64], function_set: u64) {
+    pub(crate) fn states_of<P: Products>(digests: &mut [u64], function_set: u64) {
         mix_all::<P>(digests, 0x100 + function_set);
     }
 
-    /// Position `number` of each of many digests, by their states.
+    /// Computes position `number` of each of many digests from their states.
     #[inline(always)]
-    pub fn positions_of<P: Products>(
+    pub(crate) fn positions_of<P: Products>(
         states: &[u64],
         number: u32,
         positions: u64,
@@ -128,21 +123,21 @@ impl NumberedProbes {
     }
 }
 
-/// The positions of [`Probes`] of up to [`ProbeBatch::MOST`] digests at once: by vectors where the
-/// machine has them.
+/// The positions of [`Probes`] of up to [`ProbeBatch::MOST`] digests at once, computed by vectors
+/// if the machine has them.
 #[derive(Clone, Debug)]
-pub struct ProbeBatch {
+pub(crate) struct ProbeBatch {
     states: [u64; Self::MOST],
     len: usize,
 }
 
 impl ProbeBatch {
     /// Most digests.
-    pub const MOST: usize = 128;
+    pub(crate) const MOST: usize = 128;
 
-    /// Positions of the first [`Self::MOST`] of these digests, by the family of hash functions
+    /// Takes the first [`Self::MOST`] of these digests, with the family of hash functions
     /// `function_set`.
-    pub fn new(digests: impl Iterator<Item = Digest>, function_set: u64) -> Self {
+    pub(crate) fn new(digests: impl Iterator<Item = Digest>, function_set: u64) -> Self {
         let mut states = [0; Self::MOST];
         let mut len = 0;
         for (state, digest) in states.iter_mut().zip(digests) {
@@ -154,8 +149,9 @@ impl ProbeBatch {
         batch
     }
 
-    /// Position `number` of each in `0..positions`, as [`NumberedProbes::position`].
-    pub fn find(&self, number: u32, positions: u64, found: &mut [u64; Self::MOST]) {
+    /// Computes position `number` of each digest in `0..positions`, as
+    /// [`NumberedProbes::position`].
+    pub(crate) fn find(&self, number: u32, positions: u64, found: &mut [u64; Self::MOST]) {
         let width = self.len.next_multiple_of(GROUP);
         let work = Positions {
             states: &self.states[..width],
@@ -166,7 +162,7 @@ impl ProbeBatch {
         run_with_products(positions, work);
     }
 
-    /// In whole groups, so that no vector is left half full.
+    /// Returns the states rounded up to whole groups, so that no vector is half full.
     fn padded_states(&mut self) -> &mut [u64] {
         &mut self.states[..self.len.next_multiple_of(GROUP)]
     }

@@ -1,29 +1,26 @@
 //! The products in hash functions, computed in two ways that give the same numbers.
 //!
-//! One by one the whole product of two 64-bit numbers is one instruction. Vectors have no such
-//! instruction, but products of many pairs of 32-bit halves at once; with vectors of eight words
-//! that is faster.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine"
-)]
+//! The full product of two 64-bit numbers is one scalar instruction. Vectors only have products of
+//! 32-bit halves, but many at once; with vectors of eight words that is faster.
 
 /// How products are computed.
-pub trait Products: Copy {
+pub(crate) trait Products: Copy {
     /// The two halves of the product of 64-bit numbers, combined by XOR.
     fn fold(a: u64, b: u64) -> u64;
 
-    /// As [`super::reduce`], for `n` that [`Products::fits`].
+    /// [`super::reduce`], for an `n` that [fits](Products::fits).
     fn reduce(value: u64, n: u64) -> u64;
 
-    /// Whether [`Products::reduce`] can have this `n`.
-    fn fits(n: u64) -> bool;
+    /// Returns whether [`Products::reduce`] works for this `n`.
+    #[inline(always)]
+    fn fits(_n: u64) -> bool {
+        true
+    }
 }
 
-/// By products of 64-bit numbers.
+/// Products of 64-bit numbers.
 #[derive(Clone, Copy, Debug)]
-pub struct WholeProducts;
+pub(crate) struct WholeProducts;
 
 impl Products for WholeProducts {
     #[inline(always)]
@@ -35,23 +32,20 @@ impl Products for WholeProducts {
     fn reduce(value: u64, n: u64) -> u64 {
         super::reduce(value, n)
     }
-
-    #[inline(always)]
-    fn fits(_: u64) -> bool {
-        true
-    }
 }
 
-/// By products of 32-bit halves, for loops that become vectors.
+/// Products of 32-bit halves, for loops that are vectorised.
+#[cfg(any(test, target_arch = "x86_64"))]
 #[derive(Clone, Copy, Debug)]
-pub struct HalfProducts;
+pub(crate) struct HalfProducts;
 
+#[cfg(any(test, target_arch = "x86_64"))]
 impl Products for HalfProducts {
     #[inline(always)]
     fn fold(a: u64, b: u64) -> u64 {
         let lowest = low(a) * low(b);
-        // No sum overflows: a product of halves is at most (2^32 - 1)², two halves less than all
-        // bits.
+        // No sum overflows: a product of halves is at most (2^32 - 1)², which leaves room for two
+        // halves.
         let middle = high(a) * low(b) + high(lowest);
         let other = low(a) * high(b) + low(middle);
         let highest = high(a) * high(b) + high(middle) + high(other);
@@ -70,61 +64,52 @@ impl Products for HalfProducts {
 }
 
 /// A computation that is generic over its products.
-pub trait ProductWork {
-    /// Computes it by these products.
+pub(crate) trait ProductWork {
+    /// Runs the computation with these products.
     fn run_with<P: Products>(self);
 }
 
-/// Does the work by the products that are the fastest on this machine and can reduce to `n`.
-pub fn run_with_products(n: u64, work: impl ProductWork) {
+/// Runs the work with the fastest products of this machine that fit `n`.
+pub(crate) fn run_with_products(n: u64, work: impl ProductWork) {
     #[cfg(target_arch = "x86_64")]
     {
         if HalfProducts::fits(n)
             && let Some(simd) = pulp::x86::V4::try_new()
         {
-            return simd.vectorize(vectors::OfHalves(work));
+            return simd.vectorize(vectors::With(HalfProducts, work));
         }
         if let Some(simd) = pulp::x86::V3::try_new() {
-            return simd.vectorize(vectors::Whole(work));
+            return simd.vectorize(vectors::With(WholeProducts, work));
         }
     }
     work.run_with::<WholeProducts>();
 }
 
-/// The work on machines with vectors of eight words, and of four.
+/// The work on machines with vectors.
 #[cfg(target_arch = "x86_64")]
 mod vectors {
-    use super::{HalfProducts, ProductWork, WholeProducts};
+    use super::{ProductWork, Products};
     use pulp::NullaryFnOnce;
 
-    pub(super) struct OfHalves<W>(pub(super) W);
+    pub(super) struct With<P, W>(pub(super) P, pub(super) W);
 
-    impl<W: ProductWork> NullaryFnOnce for OfHalves<W> {
+    impl<P: Products, W: ProductWork> NullaryFnOnce for With<P, W> {
         type Output = ();
 
         #[inline(always)]
         fn call(self) {
-            self.0.run_with::<HalfProducts>();
-        }
-    }
-
-    pub(super) struct Whole<W>(pub(super) W);
-
-    impl<W: ProductWork> NullaryFnOnce for Whole<W> {
-        type Output = ();
-
-        #[inline(always)]
-        fn call(self) {
-            self.0.run_with::<WholeProducts>();
+            self.1.run_with::<P>();
         }
     }
 }
 
+#[cfg(any(test, target_arch = "x86_64"))]
 #[inline(always)]
 const fn low(word: u64) -> u64 {
     word & 0xffff_ffff
 }
 
+#[cfg(any(test, target_arch = "x86_64"))]
 #[inline(always)]
 const fn high(word: u64) -> u64 {
     word >> 32

@@ -1,23 +1,18 @@
 //! How likely all bits of a new value are set.
 //!
-//! A value is one line, one window of k of its eight words and a bit in each. So of the eight
-//! windows with w^k places each of a line whose words have w bits, those that are full number the
-//! sum over the windows of the product of the k words' numbers of set bits. It is a whole number.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
-)]
+//! A value has one line, one window of k of its eight words, and one bit in each of these. A line
+//! of words of w bits has eight windows with w^k places each. The number of full places in a window
+//! is the product of the numbers of set bits of its k words, so it is a whole number.
 
 use super::LineArray;
 use super::shares::{chances_of_lines, shares};
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::martingale::Chances;
 
-/// Lines that are looked at.
+/// Lines that an estimate looks at.
 const LOOKED_AT: u64 = 64;
 
-/// The chances of a new value of `probes` bits, about, from some lines.
+/// Estimates the chances of a new value of `probes` bits from a sample of the lines.
 pub(super) fn chances_of_some(array: &LineArray, probes: u32) -> Chances {
     let shape = array.shape();
     let every = shape.lines.div_ceil(LOOKED_AT);
@@ -28,30 +23,28 @@ pub(super) fn chances_of_some(array: &LineArray, probes: u32) -> Chances {
         let full: u128 =
             some.clone().map(|line| u128::from(full_places(&ones(&line), share))).sum();
         let all = u128::from(shape.lines.div_ceil(every)) * u128::from(shape.places(share));
-        (number(full) / number(all), number(all - full) / number(all))
+        Chances { missed: number(full) / number(all), seen: number(all - full) / number(all) }
     };
-    let (missed, seen) = chances_of_lines(shares(probes).map(of_share));
-    Chances { seen, missed }
+    chances_of_lines(shares(probes).map(of_share))
 }
 
-/// The number, nearly: by what every machine does itself.
+/// Converts a number to floating point in two halves, which every machine does itself.
 #[inline(always)]
 pub(super) const fn number(whole: u128) -> f64 {
     let high = (whole >> 64) as u64 as f64 * 2.0 * (1_u64 << 63) as f64;
     high + whole as u64 as f64
 }
 
-/// Set bits of each word.
+/// Counts the set bits of each word.
 #[inline(always)]
 pub(super) fn ones(line: &Line) -> Line {
     line.map(|word| u64::from(word.count_ones()))
 }
 
-/// Full places of a line with this many set bits in each word.
+/// Returns the number of full places of a line with this many set bits in each word.
 #[inline(always)]
 pub(super) fn full_places(ones: &Line, probes: u32) -> u64 {
-    // Products of consecutive words, cyclic: of one, of two and of four, and of those what is
-    // needed.
+    // Products over k consecutive words (cyclic), combined from those over one, two and four words.
     let step = |products: &Line, distance: usize, factors: &Line| -> Line {
         std::array::from_fn(|at| products[at] * factors[(at + distance) % WORDS_PER_LINE])
     };
@@ -74,11 +67,11 @@ pub(super) fn full_places(ones: &Line, probes: u32) -> u64 {
     products.iter().sum()
 }
 
-/// Full places of the window of these probed words, with words of a single one in place of the
-/// others: the product of their numbers of set bits.
+/// Returns the number of full places of the window of these probed words, where the other words
+/// have a single set bit: the product of the numbers of set bits.
 #[inline(always)]
 pub(super) fn full_in(probed: &Line) -> u64 {
-    // In whole numbers up to 64^8 = 2^48, and in pairs, so that no multiplication waits for all
+    // Whole numbers up to 64^8 = 2^48, multiplied in pairs, so that no multiplication waits for all
     // others.
     let ones = |word: usize| u64::from(probed[word].count_ones());
     let low = (ones(0) * ones(1)) * (ones(2) * ones(3));
@@ -86,23 +79,24 @@ pub(super) fn full_in(probed: &Line) -> u64 {
     low * high
 }
 
-/// Returns the probabilities that a new element is called a repeat, and that it is called new, in a
-/// window of `probes` words of 64 bits with `full` full places.
+/// Returns the chances of a new value in a window of `probes` words of 64 bits with `full` full
+/// places.
 #[inline(always)]
-pub(super) const fn chances_of_full(full: u64, probes: u32) -> (f64, f64) {
+pub(super) const fn chances_of_full(full: u64, probes: u32) -> Chances {
     let all: i64 = 1 << (6 * probes);
     // 64^-k, exactly.
     let share = f64::from_bits((1023 - 6 * probes as u64) << 52);
-    (full as i64 as f64 * share, (all - full as i64) as f64 * share)
+    Chances { missed: full as i64 as f64 * share, seen: (all - full as i64) as f64 * share }
 }
 
-/// The same for the words in which these masks have a bit, where words have this many bits.
+/// Returns the chances of a new value in the words in which these masks have a bit, where words
+/// have `word_bits` bits.
 #[inline]
-pub(super) fn chances_at(word_bits: u32, line: &Line, masks: &Line, probes: u32) -> (f64, f64) {
+pub(super) fn chances_at(word_bits: u32, line: &Line, masks: &Line, probes: u32) -> Chances {
     let probed = line.iter().zip(masks).filter(|&(_, &mask)| mask != 0);
     let full: u64 = probed.map(|(word, _)| u64::from(word.count_ones())).product();
     let all = u64::from(word_bits).pow(probes);
-    (full as f64 / all as f64, (all - full) as f64 / all as f64)
+    Chances { missed: full as f64 / all as f64, seen: (all - full) as f64 / all as f64 }
 }
 
 #[cfg(test)]
@@ -118,7 +112,7 @@ mod tests {
         })
     }
 
-    /// Against the definition, window by window.
+    /// Compares with the definition, window by window.
     #[test]
     fn full_places_are_those_of_every_window() {
         let lines = [line(1, false), line(2, false), line(3, true), [0; 8]];

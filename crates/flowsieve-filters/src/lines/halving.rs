@@ -1,13 +1,13 @@
-//! An array that halves what it watches when it is crowded: a count that is about as exact at every
-//! load.
+//! An array that halves its sample of the elements when it is crowded: its count is about as exact
+//! at every load.
 //!
 //! # Stages
 //!
 //! The array has L lines. In stage 0 it is a blocked Bloom filter: an element sets k bits in one
-//! window of its line. From stage t on only the elements count whose line in stage 0 is one of the
-//! first ⌊L / 2^t⌋: they are *sampled*. The others are not looked at any more, so their lines are
-//! cleared and used anew: they are *generation* t, in which each new element that is sampled sets
-//! one bit. Older generations are read, and not written.
+//! window of its line. From stage t on it only looks at the elements whose line in stage 0 is one
+//! of the first ⌊L / 2^t⌋: they are *sampled*. The lines of the others are cleared and used again:
+//! they are *generation* t, in which each new sampled element sets one bit. Older generations are
+//! read, but not written.
 //!
 //! ```text
 //!     stage 0  │ 0                                             │
@@ -16,36 +16,31 @@
 //!     stage 3  │ 0   │ 1   │ 2         │ 3                     │
 //! ```
 //!
-//! Generation 0 has K = ⌊L / 2^t⌋ lines in stage t, and generation g ≥ 1 has 2^(g - 1) K, which begin
-//! at that number; up to 2^t - 1 lines at the end are unused. The line of address a, the digest, is
-//! `reduce(a, L)` in generation 0, and the one numbered `reduce(a, 2^(g - 1) L)` in generation g. So
-//! the elements of a line have one line in each older generation.
+//! Generation 0 has K = ⌊L / 2^t⌋ lines in stage t, and generation g ≥ 1 has 2^(g - 1) K, which
+//! begin at that number; up to 2^t - 1 lines at the end are unused. The line of address a, the
+//! digest, is `reduce(a, L)` in generation 0, and the one numbered `reduce(a, 2^(g - 1) L)` in
+//! generation g. So the elements of a line share one line in each older generation.
 //!
-//! An element is new if its bits are all set in no generation. It then counts 1 / q, where q is the
+//! An element is new if no generation has all of its bits set. It then counts 1 / q, where q is the
 //! probability with which a new element would be seen:
 //!
-//! - in stage 0, q = 1 - the product of the shares of set bits in its window (of lines of 512 bits;
-//!   smaller ones can be full, so for them it is the share over all lines);
+//! - in stage 0, q = 1 - the product of the shares of set bits in its window (for lines of 512
+//!   bits; smaller ones can be full, so for them the mean over all lines is taken);
 //! - in stage t, q = (K / L) S / (bits of generation t), where S is the sum over the clear bits of
-//!   generation t of the probability that a new element of that line is in no older generation. In
-//!   units of 2^-32, so S is a whole number, and does not depend on the order of insertion.
+//!   generation t of the probability that a new element of that line is in no older generation. It
+//!   is a whole number of units of 2^-32, so it does not depend on the order of insertion.
 //!
-//! In stage 0 the next stage begins when 86 % of the bits are set, and else when 60 % of those of
-//! the generation that is written are. In the last stage elements are also sampled by the lowest 32
-//! bits of their digest: these have to be below a limit that falls, so that clear bits last.
+//! Stage 0 ends when 86 % of the bits are set, and every later stage when 60 % of the bits of the
+//! written generation are. The last stage also samples by the lowest 32 bits of the digest, which
+//! have to be below a falling limit, so that clear bits last.
 //!
 //! # Why it counts without bias
 //!
 //! The samples are nested, and the lines kept are those that their elements look at. So an element
-//! that was written is found as long as it is sampled, and is not asked for afterwards. And one that
-//! was not seen at its first time is not seen later: its bits were all set in some generation, which
-//! keeps them while the element is sampled. So each element has one chance, at its first time, with
-//! probability q exactly, and 1 / q has mean 1.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
-)]
+//! that was written is found as long as it is sampled, and is not looked for afterwards. An element
+//! that was not seen at its first time is not seen later either: its bits were all set in some
+//! generation, which keeps them while the element is sampled. So each element has one chance, at
+//! its first time, with probability q exactly, and 1 / q has mean 1.
 
 use super::full::{chances_of_full, chances_of_some, full_in, full_places, number, ones};
 use super::instructions::{self, AnyMachine, Instructions, Work};
@@ -55,19 +50,19 @@ use super::row::{DIGESTS, Digests, Row};
 use super::shape::MOST_STAGES;
 use super::{LineArray, LineCounter, LineShape};
 use crate::bits::Line;
-use crate::fill;
 use crate::hashing::{Digest, reduce};
 use crate::martingale::{Chances, DistinctCounter};
 use crate::saved::unite_lines;
 use crate::{Estimate, Sighting};
 
-/// Set bits in 100 at which stage 0 ends, and every later one.
+/// Percentage of set bits at which stage 0 ends, and every later stage.
 const FULL_PERCENT: [u128; 2] = [86, 60];
 
-/// One, in units of the weights of blocks, and of the limit of the last stage.
+/// One, in the units of [`HalvingLines::weight`] and of the limit of the last stage.
 const ONE: u64 = 1 << 32;
 
-/// Share of the clear bits that the elements which come as often again may take, in the last stage.
+/// Share of the clear bits that as many further elements as were counted may set, in the last
+/// stage.
 const TAIL: f64 = 0.15;
 
 /// Multipliers of the places in generations from 1 on (those of `SplitMix64`); part of the
@@ -77,8 +72,8 @@ const LATER_MULTIPLIERS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11e
 /// Bits of [`later_places`] for each generation, in lines of the cache.
 const PLACE_BITS: u32 = 9;
 
-/// The number that chooses an element's place in each generation from 1 on: independent of its
-/// address, and of its places in generation 0.
+/// Returns the number that chooses an element's place in each generation from 1 on. It is
+/// independent of its address, and of its places in generation 0.
 #[inline(always)]
 const fn later_places(digest: Digest) -> u64 {
     let mut places = digest.value().wrapping_mul(LATER_MULTIPLIERS[0]);
@@ -89,7 +84,7 @@ const fn later_places(digest: Digest) -> u64 {
 
 const _: () = assert!(LATER_MULTIPLIERS[0] != MULTIPLIERS[0]);
 
-/// The n-th digit (from 1 on) of a number as a fraction of 2^64, in this base.
+/// Returns the n-th digit (from 1 on) of a number as a fraction of 2^64, in this base.
 #[inline]
 const fn digit(mut number: u64, base: u64, n: u32) -> u64 {
     let mut place = 1;
@@ -100,24 +95,24 @@ const fn digit(mut number: u64, base: u64, n: u32) -> u64 {
     reduce(number, base)
 }
 
-/// An array of lines that halves what it watches, and its count.
+/// An array of lines that halves its sample of the elements, and its count.
 #[derive(Clone, Debug)]
 pub(crate) struct HalvingLines {
     array: LineArray,
     counter: LineCounter,
     stage: u32,
-    /// The highest digest that is sampled.
+    /// The highest sampled digest.
     highest: u64,
-    /// Set bits of the generation that is written.
+    /// Set bits of the written generation.
     ones: u64,
-    /// Clear places in stage 0, if these are no lines of the cache; from stage 1 on S.
+    /// In stage 0, the clear places, unless the lines are those of the cache; from stage 1 on, S.
     clear: u128,
-    /// Elements are sampled in the last stage if the lowest bits of their digest are below this.
+    /// The lowest 32 bits of a sampled digest are below this; only the last stage lowers it.
     limit: u64,
 }
 
 impl HalvingLines {
-    /// An empty array for elements of `probes` (1 to 8) bits.
+    /// Creates an empty array for elements of `probes` (1 to 8) bits.
     pub(crate) fn new(shape: impl Into<LineShape>, probes: u32) -> Self {
         let array = LineArray::new(shape);
         let shape = array.shape();
@@ -136,38 +131,39 @@ impl HalvingLines {
         self.array.shape()
     }
 
-    /// Whether the lines are those of the cache.
+    /// Returns whether the lines are those of the cache.
     #[inline(always)]
     const fn is_of_cache(&self) -> bool {
         self.shape().is_of_cache()
     }
 
-    /// Most stages after the first one: as many as leave it a line.
+    /// Returns the last stage: the highest that leaves generation 0 a line, at most
+    /// [`MOST_STAGES`].
     const fn stages(&self) -> u32 {
         let twos = self.shape().lines.ilog2();
         if twos < MOST_STAGES { twos } else { MOST_STAGES }
     }
 
-    /// First line of a generation.
+    /// Returns the first line of a generation.
     #[inline(always)]
     const fn begin(&self, generation: u32) -> u64 {
         if generation == 0 { 0 } else { self.len(generation) }
     }
 
-    /// Lines of a generation.
+    /// Returns the number of lines of a generation.
     #[inline(always)]
     const fn len(&self, generation: u32) -> u64 {
         (self.shape().lines >> self.stage) << generation.saturating_sub(1)
     }
 
-    /// The line of a sampled element in a generation.
+    /// Returns the line of a sampled element in a generation.
     #[inline(always)]
     const fn line_of(&self, generation: u32, digest: Digest) -> u64 {
         let lines = self.shape().lines << generation.saturating_sub(1);
         self.begin(generation) + reduce(digest.value(), lines)
     }
 
-    /// The 64-bit word and the bit in it of a sampled element in a generation from 1 on.
+    /// Returns the 64-bit word of a sampled element in a generation from 1 on, and the bit in it.
     #[inline(always)]
     const fn bit_of(&self, generation: u32, digest: Digest, places: u64) -> (usize, u64) {
         let bits = self.shape().line_bits();
@@ -180,21 +176,21 @@ impl HalvingLines {
         ((bit / 64) as usize, 1 << (bit % 64))
     }
 
-    /// The words of an element's line in which it has a bit, in generation 0.
+    /// Returns the masks of an element's bits in the words of its line in generation 0.
     #[inline(always)]
     fn first_masks(&self, digest: Digest) -> Line {
         let bits = bits_of(digest);
         masks_in(self.shape().word_bits, bits, probed(bits, self.probes()))
     }
 
-    /// Places of a line in generation 0 that are not full.
+    /// Returns the number of places of a line in generation 0 that are not full.
     #[inline(always)]
     fn clear_places(&self, line: u64) -> u64 {
         let full = full_places(&ones(&self.array.line(line)), self.probes());
         self.shape().places(self.probes()) - full
     }
 
-    /// Set bits of a line.
+    /// Returns the number of set bits of a line.
     #[inline(always)]
     fn ones_of(&self, line: u64) -> u64 {
         ones(&self.array.line(line)).iter().sum()
@@ -204,22 +200,23 @@ impl HalvingLines {
         self.counter.probes()
     }
 
-    /// The lines, to be saved or compared.
+    /// Returns the lines, to be saved or compared.
     pub(crate) const fn array(&self) -> &LineArray {
         &self.array
     }
 
-    /// The stage: about one element in 2^stage is sampled, or less in the last one.
+    /// Returns the stage: about one element in 2^stage is sampled, or fewer in the last stage.
     pub(crate) const fn stage(&self) -> u32 {
         self.stage
     }
 
-    /// The count, to be saved with the stage, the limit and the lines.
+    /// Returns the count, the stage and the limit, to be saved with the lines.
     pub(crate) const fn parts(&self) -> (Option<&DistinctCounter>, u32, u64) {
         (self.counter.count(), self.stage, self.limit)
     }
 
-    /// Goes on from what was saved, with lines that `read` fills; `None` if that cannot be.
+    /// Restores what was saved, with lines that `read` fills; `None` if stage or limit are out of
+    /// range.
     pub(crate) fn restore<E>(
         &mut self,
         count: DistinctCounter,
@@ -230,41 +227,41 @@ impl HalvingLines {
             return Ok(None);
         }
         read(&mut self.array)?;
-        self.counter.restore(Some(count));
+        self.counter.restore(count);
         (self.stage, self.limit) = (stage, limit);
         self.count_anew();
         Ok(Some(()))
     }
 
-    /// Clears it.
+    /// Clears lines and count.
     pub(crate) fn clear(&mut self) {
         if self.stage > 0 || self.ones > 0 {
-            self.array.clear();
+            self.array.lines.clear();
         }
         self.counter.clear();
         (self.stage, self.highest, self.ones, self.limit) = (0, u64::MAX, 0, ONE);
         self.clear = Self::clear_at_first(self.shape(), self.probes());
     }
 
-    /// Elements seen, unless others came in all at once.
+    /// Returns the number of elements seen, or `None` if a union added others.
     pub(crate) fn firsts(&self) -> Option<u64> {
         self.counter.firsts()
     }
 
-    /// Whether an element is looked at.
+    /// Returns whether an element is sampled.
     #[inline(always)]
     fn samples(&self, digest: Digest) -> bool {
         digest.value() <= self.highest && digest.value() % ONE < self.limit
     }
 
-    /// Whether the element was inserted (true for all that were, and for false positives); `None`
-    /// if it is not sampled.
+    /// Returns whether the element was inserted (true for all that were, and for false positives),
+    /// or `None` if it is not sampled.
     pub(crate) fn contains(&self, digest: Digest) -> Option<bool> {
         self.samples(digest)
             .then(|| (0..=self.stage).any(|generation| self.is_in(digest, generation)))
     }
 
-    /// The same for many; those that are not sampled count as contained.
+    /// Appends the answers for many elements; those that are not sampled count as contained.
     pub(crate) fn contains_all(&self, digests: &[Digest], answers: &mut Vec<bool>) {
         if self.stage == 0 && self.is_of_cache() {
             self.array.contains_all(self.probes(), digests, answers);
@@ -273,7 +270,7 @@ impl HalvingLines {
         }
     }
 
-    /// Whether the bits of a sampled element are all set in a generation.
+    /// Returns whether the bits of a sampled element are all set in a generation.
     #[inline(always)]
     fn is_in(&self, digest: Digest, generation: u32) -> bool {
         if generation == 0 {
@@ -291,7 +288,7 @@ impl HalvingLines {
         self.array.lines.as_slice().as_flattened()
     }
 
-    /// Set bits of the written generation at which the next stage begins.
+    /// Returns the number of set bits of the written generation at which the next stage begins.
     fn full_at(&self) -> u64 {
         if self.stage == self.stages() {
             return u64::MAX;
@@ -301,7 +298,7 @@ impl HalvingLines {
         (u128::from(bits) * percent).div_ceil(100) as u64
     }
 
-    /// Begins the next stage while the generation that is written is crowded.
+    /// Begins the next stage as long as the written generation is crowded.
     fn relieve(&mut self) {
         while self.ones >= self.full_at() {
             self.halve();
@@ -312,7 +309,7 @@ impl HalvingLines {
     fn halve(&mut self) {
         let before: Vec<u64> = (0..=self.stage).map(|generation| self.begin(generation)).collect();
         self.stage += 1;
-        // In this order no line is overwritten before it was moved.
+        // In ascending order no line is overwritten before it is moved.
         for (generation, from) in (0..).zip(before) {
             self.array.move_lines(from, self.begin(generation), self.len(generation));
         }
@@ -320,10 +317,10 @@ impl HalvingLines {
         self.count_anew();
     }
 
-    /// Computes what follows from the bits and the stage, in one scan.
+    /// Computes the fields that follow from the bits and the stage, in one scan.
     fn count_anew(&mut self) {
         let sampled = u128::from(self.len(0)) << u64::BITS;
-        // The first digest of the line after the last one that is kept, less one.
+        // One less than the first digest of the line after the last one that is kept.
         self.highest = (sampled.div_ceil(self.shape().lines.into()) - 1) as u64;
         let begin = self.begin(self.stage);
         let (mut ones, mut clear) = (0, 0);
@@ -340,13 +337,13 @@ impl HalvingLines {
         self.lower_limit();
     }
 
-    /// The probability that a new element of a line of the generation that is written (from 1 on)
+    /// Returns the probability that a new element of a line of the written generation (from 1 on)
     /// is in no older generation, in units of 2^-32.
     #[inline(always)]
     fn weight(&self, line: u64) -> u64 {
         let (shape, stage, probes) = (self.shape(), self.stage, self.probes());
         let clear = u128::from(self.clear_places(line >> (stage - 1))) << 32;
-        // By shifts, where a division would take as long as all else.
+        // Shifts in lines of the cache: a division would take as long as everything else.
         let of_cache = |share: u128, log2: u32, of: u64| {
             if shape.is_of_cache() { share >> log2 } else { share / u128::from(of) }
         };
@@ -359,7 +356,8 @@ impl HalvingLines {
         weight
     }
 
-    /// Probability with which a new element would be seen now, if it is one sum.
+    /// Returns the probability with which a new element would be seen now, from [`Self::clear`],
+    /// which is not maintained in stage 0 in lines of the cache.
     #[inline(always)]
     fn seen_share(&self) -> f64 {
         let (shape, stage) = (self.shape(), self.stage);
@@ -376,7 +374,7 @@ impl HalvingLines {
         self.limit as f64 / ONE as f64
     }
 
-    /// In the last stage: lowers the limit as far as the clear bits demand.
+    /// Lowers the limit in the last stage as far as the clear bits demand.
     #[inline(always)]
     fn lower_limit(&mut self) {
         if self.stage < self.stages() || self.clear == 0 {
@@ -391,7 +389,7 @@ impl HalvingLines {
         self.limit = self.limit.min(limit.max(1));
     }
 
-    /// Chances of a new element now.
+    /// Returns the chances of a new element now.
     fn chances(&self) -> Chances {
         if self.stage == 0 && self.is_of_cache() {
             return chances_of_some(&self.array, self.probes());
@@ -399,13 +397,13 @@ impl HalvingLines {
         Chances::of_seen(self.seen_share())
     }
 
-    /// The count.
+    /// Returns the count. It always has an upper bound while some new elements would be seen.
     pub(crate) fn estimate(&self) -> Estimate {
         let count = self.counter.count().copied().unwrap_or_default();
         count.estimate_with(|| self.chances(), 0.0)
     }
 
-    /// Share of the new elements that would be seen now.
+    /// Returns the share of the new elements that would be seen now.
     pub(crate) fn share_seen_now(&self) -> f64 {
         self.chances().seen
     }
@@ -444,9 +442,8 @@ impl HalvingLines {
         let chances = if self.is_of_cache() {
             let probed = probed(bits_of(digest), self.probes());
             let full = full_in(&instructions.only(&before, probed));
-            let (missed, seen) = chances_of_full(full, self.probes());
             self.array.set(number, &masks);
-            Chances { seen, missed }
+            chances_of_full(full, self.probes())
         } else {
             let chances = Chances::of_seen(self.seen_share());
             let clear = self.clear_places(number);
@@ -477,14 +474,14 @@ impl HalvingLines {
     #[inline(always)]
     fn record<T: Outcome>(&mut self, chances: Chances, set: u64) -> T {
         let mut outcome = T::FIRST;
-        outcome.missed(self.counter.record((chances.missed, chances.seen)));
+        outcome.missed(self.counter.record(chances));
         self.ones += set;
         self.lower_limit();
         self.relieve();
         outcome
     }
 
-    /// Inserts many elements in order; the answer for each is appended.
+    /// Inserts many elements in order; appends the answers.
     pub(crate) fn insert_all<T: Outcome>(&mut self, digests: &[Digest], outcomes: &mut Vec<T>) {
         self.relieve();
         let start = outcomes.len();
@@ -492,7 +489,7 @@ impl HalvingLines {
         instructions::run(InsertHalving { lines: self, digests, outcomes: &mut outcomes[start..] });
     }
 
-    /// Sets the bits of another array of the same length as well, and counts both together.
+    /// Adds the elements of another array of the same shape.
     pub(crate) fn unite(&mut self, other: &Self) {
         let of_both = [Some(self.estimate()), Some(other.estimate())];
         let mut other = other.clone();
@@ -503,19 +500,15 @@ impl HalvingLines {
             other.halve();
         }
         unite_lines(&mut self.array.lines, &other.array.lines);
-        let fill = (self.stage == 0).then(|| self.count_from_fill()).flatten();
+        let is_first = self.stage == 0;
+        let fill = is_first.then(|| self.array.count_from_fill(self.probes())).flatten();
         self.counter.unite(&other.counter, of_both, fill);
         self.limit = self.limit.min(other.limit);
         self.count_anew();
     }
-
-    /// The count from the fill, in stage 0.
-    fn count_from_fill(&self) -> Option<Estimate> {
-        fill::in_lines(self.array.lines.ones(), self.shape(), self.probes())
-    }
 }
 
-/// Elements to be inserted, and the answer for each, which is that of a repeat until it is known.
+/// Elements to be inserted and their answers, which are those of repeats at first.
 struct InsertHalving<'a, T> {
     lines: &'a mut HalvingLines,
     digests: &'a [Digest],
@@ -539,7 +532,7 @@ impl<T: Outcome> Work for InsertHalving<'_, T> {
 }
 
 impl HalvingLines {
-    /// Inserts the next elements in stage 0, or in small lines; returns how many.
+    /// Inserts the next elements in stage 0, or in small lines in any stage; returns how many.
     #[inline(always)]
     fn insert_first<T: Outcome>(
         &mut self,
@@ -547,7 +540,7 @@ impl HalvingLines {
         digests: &[Digest],
         outcomes: &mut [T],
     ) -> usize {
-        // These surely do not end the stage.
+        // So many elements cannot end the stage.
         let room = self.full_at().saturating_sub(self.ones + 1) / u64::from(self.probes());
         let many = room.min(digests.len() as u64) as usize;
         if many < BATCH || !self.is_of_cache() {
@@ -569,7 +562,7 @@ impl HalvingLines {
         many
     }
 
-    /// Inserts the next elements from stage 1 on, rows of those that are sampled, until the stage
+    /// Inserts the next elements from stage 1 on, in rows of sampled elements, until the stage
     /// ends; returns how many.
     #[inline(always)]
     fn insert_later<T: Outcome>(
@@ -592,7 +585,7 @@ impl HalvingLines {
             for &number in numbers {
                 outcomes[number as usize] = T::REPEAT;
             }
-            row.ask(instructions, self.array.lines.as_slice(), touch, digests);
+            row.read(instructions, self.array.lines.as_slice(), touch, digests);
             let (mut absent, mut some) = ([0_u8; DIGESTS], 0);
             for number in row.absent() {
                 let (digest, words) = (digests[number], self.words());
@@ -609,7 +602,7 @@ impl HalvingLines {
             for &number in &absent[..some] {
                 let number = usize::from(number);
                 outcomes[numbers[number] as usize] = self.write_later(digests[number]);
-                // The next ones may be sampled no more.
+                // The other elements of the row may not be sampled any more.
                 if (self.stage, self.limit) != (stage, limit) {
                     for (&digest, &number) in digests.iter().zip(numbers).skip(number + 1) {
                         outcomes[number as usize] = self.insert_one(instructions, digest);
@@ -621,8 +614,8 @@ impl HalvingLines {
         begin
     }
 
-    /// Finds the next elements that are sampled, at most a row of them, among `digests`: returns
-    /// how many were looked at, and how many are sampled.
+    /// Finds the next sampled elements among `digests`, at most a row of them. Returns how many
+    /// elements were looked at, and how many of them are sampled.
     #[inline(always)]
     fn find_sampled(
         &self,

@@ -1,13 +1,8 @@
-//! Setting the bits of elements of several digests each: the whole and its combinations, in turn,
-//! in the same lines; and of each as many digests as it has lines.
+//! Insertions of elements of several digests each: the whole element and its combinations, in turn,
+//! in the same lines. Each of them has as many digests as it has lines.
 //!
-//! A digest sees the bits of all digests before it, including those of its element. So rows are
-//! filled in that order, and each counter takes those at its own places.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
-)]
+//! A digest sees the bits of all digests before it, including those of its own element. So rows are
+//! filled in that order, and each counter takes the digests at its places.
 
 use super::count::LineCounter;
 use super::full::chances_of_full;
@@ -18,16 +13,17 @@ use super::shares::{self, chances_of_lines};
 use crate::bits::Line;
 use crate::hashing::Digest;
 
-/// Which digests of an element are for which counter.
+/// Which digests of an element belong to which counter.
 pub(super) struct Columns {
-    /// The first digest of each counter, and after them how many there are.
+    /// The first digest of each counter, and finally the number of digests.
     leads: Vec<usize>,
     /// The counter of each digest of an element.
     counters: Vec<u8>,
 }
 
 impl Columns {
-    /// The digests of these counters, of at least one line together, and at most a row.
+    /// Creates the columns of these counters, which have at least one line together, and at most a
+    /// row.
     pub(super) fn new(counters: &[LineCounter]) -> Self {
         let (mut leads, mut of_digests) = (vec![0], Vec::new());
         for (number, counter) in (0..).zip(counters) {
@@ -38,15 +34,15 @@ impl Columns {
         Self { leads, counters: of_digests }
     }
 
-    /// Digests of an element.
+    /// Returns the number of digests of an element.
     pub(super) fn len(&self) -> usize {
         self.leads.last().copied().unwrap_or(0)
     }
 
-    /// Spreads the digests of the counters, which stand in front, to their places.
+    /// Expands the digests of the counters, which come first in `digests`, to those of all lines.
     #[inline]
     pub(super) fn spread(&self, digests: &mut [Digest]) {
-        // The last one first: what is overwritten was moved before.
+        // From the last one on, so that a digest is moved before it is overwritten.
         for (number, ends) in self.leads.windows(2).enumerate().rev() {
             let digest = digests[number];
             for (share, place) in digests[ends[0]..ends[1]].iter_mut().enumerate() {
@@ -56,20 +52,20 @@ impl Columns {
     }
 }
 
-/// A row's worth of elements to be inserted, one after the other.
+/// A row of elements to be inserted, one after the other.
 pub(super) struct InsertInTurn<'a, T> {
     pub(super) lines: &'a mut [Line],
     pub(super) touch: bool,
-    /// One for each digest of an element, or for several that are one in several lines.
+    /// The counters of the whole element and of its combinations.
     pub(super) counters: &'a mut [LineCounter],
     pub(super) columns: &'a Columns,
-    /// For digests that set as many bits as the counters say.
+    /// A row for digests that set the counters' numbers of bits.
     pub(super) row: &'a mut Row,
-    /// The digests of all elements, and whatever there is after them.
+    /// The digests of all elements; the rest is ignored.
     pub(super) digests: &'a Digests,
-    /// How many elements.
+    /// Number of elements.
     pub(super) elements: usize,
-    /// The answer for the first counter's digest of each element.
+    /// The answers for the first counter.
     pub(super) outcomes: &'a mut Vec<T>,
 }
 
@@ -78,7 +74,7 @@ impl<T: Outcome> Work for InsertInTurn<'_, T> {
     fn run_with(self, instructions: impl Instructions) {
         let columns = self.columns.len();
         let digests = &self.digests[..self.elements * columns];
-        self.row.ask(instructions, self.lines, self.touch, digests);
+        self.row.read(instructions, self.lines, self.touch, digests);
         let start = self.outcomes.len();
         self.outcomes.resize(start + self.elements, T::REPEAT);
         let mut done = 0;
@@ -92,7 +88,7 @@ impl<T: Outcome> Work for InsertInTurn<'_, T> {
             let leads = &self.columns.leads[counter..];
             let all = first + leads[0]..first + leads[1];
             done = all.end;
-            // As of before the element, also where two of its lines are the same one.
+            // Taken before any bit is set, since two of the lines may be the same.
             let of_line = |number| {
                 let (probes, full) = self.row.full_of(instructions, self.lines, number);
                 chances_of_full(full, probes)

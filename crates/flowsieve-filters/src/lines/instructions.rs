@@ -1,10 +1,4 @@
-//! Operations on digests and lines, with the instructions that every machine has; vectors give the
-//! same answers.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
-)]
+//! Operations on digests and lines for any machine. Those with vectors give the same answers.
 
 #[cfg(doc)]
 use super::places::windows;
@@ -14,10 +8,10 @@ use super::vectors::Run;
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::{Digest, reduce};
 
-/// Operations on digests and lines; the default is what every machine can do.
+/// Operations on digests and lines; the defaults run on any machine.
 pub(super) trait Instructions: Copy {
-    /// Finds the places of a batch in one of this many lines, in the words of these [`windows`]
-    /// each.
+    /// Finds the line of each digest of a batch among `lines`, and its places in the words of its
+    /// [`windows`].
     #[inline(always)]
     fn find(
         self,
@@ -33,7 +27,7 @@ pub(super) trait Instructions: Copy {
         }
     }
 
-    /// The line with a digest's bits set, and the words in which its bit was clear.
+    /// Returns the line with a digest's bits set, and the words in which its bit was clear.
     #[inline(always)]
     fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
         let masks = masks(bits, probed);
@@ -46,7 +40,7 @@ pub(super) trait Instructions: Copy {
         (after, cleared)
     }
 
-    /// The probed words of a line, and words with a single one in place of the others.
+    /// Returns the probed words of a line, and words with a single set bit in place of the others.
     #[inline(always)]
     fn only(self, line: &Line, probed: u8) -> Line {
         let mut line = *line;
@@ -57,7 +51,7 @@ pub(super) trait Instructions: Copy {
     }
 }
 
-/// The instructions that every machine has.
+/// The instructions of any machine.
 #[derive(Clone, Copy)]
 pub(super) struct AnyMachine;
 
@@ -68,7 +62,7 @@ pub(super) trait Work {
     fn run_with(self, instructions: impl Instructions);
 }
 
-/// Runs it with the best instructions of this machine.
+/// Runs the work with the best instructions of this machine.
 pub(super) fn run(work: impl Work) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -82,7 +76,7 @@ pub(super) fn run(work: impl Work) {
     work.run_with(AnyMachine);
 }
 
-/// 1 for every number but 0: a number and no comparison, see `BitArray::set`.
+/// Returns 0 for 0 and else 1, as a number and not a comparison: see `BitArray::set`.
 #[inline(always)]
 const fn is_not_zero(number: u64) -> u8 {
     ((number | number.wrapping_neg()) >> 63) as u8
@@ -95,7 +89,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the instructions of this machine do, besides those that every machine has.
+    /// Runs the work with each set of instructions that this machine has.
     macro_rules! others {
         ($it:ident => $what:expr) => {{
             let v3 = pulp::x86::V3::try_new().map(|$it| $what);
@@ -111,7 +105,7 @@ mod tests {
             value in any::<u64>(),
             probes in 1_u32..9,
         ) {
-            // Crowded, so that all bits of a digest are set now and then.
+            // Crowded, so that all bits of a digest are sometimes set.
             let line: Line = std::array::from_fn(|w| line[0][w] | line[1][w] | line[2][w]);
             let bits = bits_of(Digest::from_value(value));
             let probed = probed(bits, probes);

@@ -1,17 +1,12 @@
-//! Bits of digests in cache lines: what the structures with lines share.
+//! Arrays of cache lines, shared by the structures that set bits in lines.
 //!
 //! A digest has k bits in one line of eight words: one in each of k consecutive words, cyclic, from
 //! a random one on. More than eight bits lie in several lines ([`mod@shares`]). Words have 64 bits,
-//! or fewer in a small array, which then is filled one digest at a time ([`mod@shape`]).
+//! or fewer in a small array, which takes digests one at a time ([`mod@shape`]).
 //!
-//! Large arrays are taken in batches of 32: the lines of a batch are touched first, so that all of
-//! their cache misses are under way together, and probed after that. In a small array touching
-//! costs more than it brings.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
-)]
+//! Large arrays take batches of 32 digests: they touch the lines of a batch first, so that all
+//! cache misses are under way together, and then probe them. In a small array touching does not
+//! pay.
 
 mod count;
 mod full;
@@ -35,20 +30,18 @@ pub use shape::LineShape;
 pub(super) use shares::shares;
 pub use weighing::{WeighingFilter, Weight};
 
-use super::saved::{LoadError, StateReader, StateWriter, unite_lines};
+use super::saved::{LoadError, StateReader, unite_lines};
 use super::{Estimate, fill};
-use crate::bits::{Line, Lines, WORDS_PER_LINE};
+use crate::bits::{Line, Lines, WORDS_PER_LINE, field, flip};
 use crate::hashing::{Digest, reduce};
-use crate::martingale::Chances;
 use crate::sizing::MAX_LINE_PROBES;
 use in_turn::{Columns, InsertInTurn};
 use instructions::AnyMachine;
 use places::{bits_of, masks_in, probed};
 use probe::{ContainsAll, InsertAll, Outcome};
 use row::{DIGESTS, Digests, Row};
-use std::io;
 
-/// Bytes from which lines are touched first: what is well beyond the second-level cache.
+/// Smallest array whose lines are touched first: well beyond the second-level cache.
 const TOUCH_FROM_BYTES: u64 = 4 << 20;
 
 /// An array of lines.
@@ -59,31 +52,26 @@ pub(super) struct LineArray {
 }
 
 impl LineArray {
-    /// An array of at least one line.
+    /// Creates an array of at least one line.
     pub(super) fn new(shape: impl Into<LineShape>) -> Self {
         let shape = shape.into();
         Self { lines: Lines::new(shape.bytes().div_ceil(Lines::LINE_BYTES)), shape }
     }
 
-    /// The lines that it has.
+    /// Returns number and length of the lines.
     #[inline]
     pub(super) const fn shape(&self) -> LineShape {
         self.shape
     }
 
-    /// The words of a line.
+    /// Returns the words of a line.
     #[inline(always)]
     pub(super) fn line(&self, number: u64) -> Line {
         if self.shape.is_of_cache() {
             return self.lines.as_slice()[number as usize];
         }
-        let (words, width) = (self.lines.as_slice().as_flattened(), self.shape.word_bits);
-        std::array::from_fn(|word| {
-            let (at, shift) = self.place_of(number, word);
-            let next = words.get(at + 1).copied().unwrap_or(0);
-            let both = u128::from(words[at]) | u128::from(next) << u64::BITS;
-            (both >> shift) as u64 & (u64::MAX >> (u64::BITS - width))
-        })
+        let words = self.lines.as_slice().as_flattened();
+        std::array::from_fn(|word| field(words, self.bit_of(number, word), self.shape.word_bits))
     }
 
     /// Sets the bits of a line that are set in these words; returns whether one was clear.
@@ -91,11 +79,12 @@ impl LineArray {
     pub(super) fn set(&mut self, number: u64, masks: &Line) -> bool {
         let mut cleared = 0;
         for (word, &mask) in masks.iter().enumerate() {
-            let (at, shift) = self.place_of(number, word);
-            let both = u128::from(mask) << shift;
+            let bit = self.bit_of(number, word);
+            let both = u128::from(mask) << (bit % 64);
             let words = self.lines.as_mut_slice().as_flattened_mut();
-            for (word, mask) in
-                words[at..].iter_mut().zip([both as u64, (both >> u64::BITS) as u64])
+            for (word, mask) in words[(bit / 64) as usize..]
+                .iter_mut()
+                .zip([both as u64, (both >> u64::BITS) as u64])
             {
                 cleared |= mask & !*word;
                 *word |= mask;
@@ -104,11 +93,10 @@ impl LineArray {
         cleared != 0
     }
 
-    /// The number among 64-bit words, and the lowest bit in it, of a word of a line.
+    /// Returns the bit at which a word of a line begins.
     #[inline(always)]
-    const fn place_of(&self, line: u64, word: usize) -> (usize, u32) {
-        let bit = (line * WORDS_PER_LINE as u64 + word as u64) * self.shape.word_bits as u64;
-        ((bit / 64) as usize, (bit % 64) as u32)
+    const fn bit_of(&self, line: u64, word: usize) -> u64 {
+        (line * WORDS_PER_LINE as u64 + word as u64) * self.shape.word_bits as u64
     }
 
     /// Sets the bits of `digest`, and counts it if it is new.
@@ -125,7 +113,7 @@ impl LineArray {
                 (reduce(digest.value(), shape.lines), masks, share)
             })
         };
-        // As of before the element, also where two of its lines are the same one.
+        // Taken before any bit is set, since two of the lines may be the same.
         let chances = shares::chances_of_lines(of_lines().map(|(number, masks, share)| {
             full::chances_at(shape.word_bits, &self.line(number), &masks, share)
         }));
@@ -137,19 +125,17 @@ impl LineArray {
             return T::REPEAT;
         }
         let mut outcome = T::FIRST;
-        if counter.is_on() {
-            outcome.missed(counter.record(chances));
-        }
+        outcome.missed(counter.record(chances));
         outcome
     }
 
-    /// Whether the bits of a digest lie in one line of the cache.
+    /// Returns whether the bits of a digest lie in one line of the cache.
     #[inline]
     const fn is_fast(&self, probes: u32) -> bool {
         self.shape.is_of_cache() && probes <= MAX_LINE_PROBES
     }
 
-    /// The same for many digests in order; the answer for them is appended.
+    /// [`LineArray::insert`] for many digests in order; appends the answers.
     pub(super) fn insert_all(
         &mut self,
         counter: &mut LineCounter,
@@ -173,17 +159,17 @@ impl LineArray {
         });
     }
 
-    /// Whether there are few enough of them for [`LineArray::insert_in_turn`].
+    /// Returns whether the counters have few enough lines for [`LineArray::insert_in_turn`].
     pub(super) fn can_take_turns(counters: &[LineCounter]) -> bool {
         let lines = counters.iter().map(|it| shares::number_of(it.probes()));
         lines.sum::<usize>() <= DIGESTS
     }
 
-    /// Sets the bits of `elements` of as many digests each as there are counters (at least one,
-    /// which [can take turns](Self::can_take_turns)), one after the other, and counts each digest
-    /// that is new; the answer for the first digest of each element is appended.
+    /// Inserts elements of several digests each, one after the other: one digest for each counter
+    /// (at least one, which [can take turns](Self::can_take_turns)). Counts each digest that is
+    /// new, and appends the answer for the first digest of each element.
     ///
-    /// `digests_of` writes the digests of an element, whose number it is given.
+    /// `digests_of` is called with the number of an element and writes its digests.
     pub(super) fn insert_in_turn(
         &mut self,
         counters: &mut [LineCounter],
@@ -218,8 +204,8 @@ impl LineArray {
             }
             of_row.len()
         };
-        // What was written digest by digest cannot be read as vectors at once. So the digests of a
-        // row are written before the row ahead of it is inserted.
+        // A vector cannot be loaded right after its values were stored one by one. So the digests
+        // of a row are written before the row ahead of it is inserted.
         let mut rows = [[Digest::from_value(0); DIGESTS]; 2];
         let [this, next] = &mut rows;
         let (mut this, mut next) = (this, next);
@@ -240,7 +226,7 @@ impl LineArray {
         }
     }
 
-    /// Whether the `probes` bits of `digest` are all set.
+    /// Returns whether the `probes` bits of `digest` are all set.
     #[inline]
     pub(super) fn contains(&self, probes: u32, digest: Digest) -> bool {
         let mut of_lines = shares::of_digest(digest, probes);
@@ -255,7 +241,7 @@ impl LineArray {
         })
     }
 
-    /// The same for many digests; the answers are appended.
+    /// [`LineArray::contains`] for many digests; appends the answers.
     pub(super) fn contains_all(&self, probes: u32, digests: &[Digest], answers: &mut Vec<bool>) {
         if !self.shape.is_of_cache() {
             answers.extend(digests.iter().map(|&digest| self.contains(probes, digest)));
@@ -266,7 +252,8 @@ impl LineArray {
         if let Some((_, share)) = of_lines.next() {
             self.contains_in_line(share, digests, answers);
         }
-        // Of those that are in their lines so far: few, unless they were inserted.
+        // Look in the next line only for digests that passed so far: few, unless they were
+        // inserted.
         for (number, share) in of_lines {
             let (mut asked, mut places, mut found) = (Vec::new(), Vec::new(), Vec::new());
             for (place, &digest) in digests.iter().enumerate() {
@@ -292,22 +279,12 @@ impl LineArray {
         });
     }
 
-    /// Writes its bits.
-    pub(super) fn save(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.lines(&self.lines, self.shape.bytes())
-    }
-
-    /// Reads its bits.
+    /// Reads the bits.
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
         state.lines(&mut self.lines, self.shape.bytes())
     }
 
-    /// Clears all bits.
-    pub(super) fn clear(&mut self) {
-        self.lines.clear();
-    }
-
-    /// Moves the bits of `count` lines from number `from` on to number `to` ≤ `from` on.
+    /// Moves `count` lines from number `from` on to number `to` ≤ `from` on.
     fn move_lines(&mut self, from: u64, to: u64, count: u64) {
         if self.shape.is_of_cache() {
             let lines = self.lines.as_mut_slice();
@@ -330,38 +307,31 @@ impl LineArray {
         }
     }
 
-    /// Gives a line other words.
+    /// Replaces the words of a line.
     fn replace(&mut self, number: u64, line: &Line) {
-        let width = self.shape.word_bits;
-        let all = u64::MAX >> (u64::BITS - width);
-        for (word, &new) in line.iter().enumerate() {
-            let (at, shift) = self.place_of(number, word);
-            let words = self.lines.as_mut_slice().as_flattened_mut();
-            let [mask, new] = [all, new].map(|bits| u128::from(bits) << shift);
-            for (half, word) in words[at..].iter_mut().take(2).enumerate() {
-                let shift = u64::BITS * half as u32;
-                *word = *word & !((mask >> shift) as u64) | (new >> shift) as u64;
-            }
+        for (word, (&new, old)) in line.iter().zip(self.line(number)).enumerate() {
+            let bit = self.bit_of(number, word);
+            flip(self.lines.as_mut_slice().as_flattened_mut(), bit, old ^ new);
         }
     }
 
-    /// The count; of the fill if it was not kept and no other bits are in the array.
+    /// Returns the count. If values are not counted, it comes from the fill, as if no other bits
+    /// were in the array.
     pub(super) fn estimate(&self, counter: &LineCounter) -> Option<Estimate> {
-        let estimate = counter.estimate(|| self.chances(counter.probes()));
-        if counter.is_on() { estimate } else { self.count_from_fill(counter.probes()) }
+        if !counter.is_on() {
+            return self.count_from_fill(counter.probes());
+        }
+        // Sampled from the lines and not saved, so a loaded filter has the same estimate.
+        counter.estimate(|| full::chances_of_some(self, counter.probes()))
     }
 
-    /// The chances of a new value: about, and the same for a filter that was saved and loaded.
-    fn chances(&self, probes: u32) -> Chances {
-        full::chances_of_some(self, probes)
-    }
-
-    /// The count of values of `probes` bits each, if no other bits are in the array, from the fill.
+    /// Returns the count of values of `probes` bits each from the fill, if no other bits are in the
+    /// array.
     fn count_from_fill(&self, probes: u32) -> Option<Estimate> {
         fill::in_lines(self.lines.ones(), self.shape, probes)
     }
 
-    /// Sets the bits of another array of the same length as well, and unites the counts.
+    /// Adds the bits of another array of the same shape, and unites the counts.
     pub(super) fn unite(
         &mut self,
         counters: &mut [LineCounter],
@@ -375,7 +345,7 @@ impl LineArray {
             .map(|(one, more)| [of_both(self, one), of_both(other, more)])
             .collect();
         unite_lines(&mut self.lines, &other.lines);
-        // With several kinds of values it is unknown whose bits fill the lines.
+        // With several kinds of values it is unknown which of them fill the lines.
         let fill = match counters {
             [counter] => self.count_from_fill(counter.probes()),
             _ => None,

@@ -1,23 +1,18 @@
-//! Where the bits of a digest are: its line, a place in each word, and the words that count.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
-)]
+//! Where the bits of a digest are: its line, its place in each word, and the words that are probed.
 
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::{Digest, reduce};
 
-/// Multipliers of the bits in the line (those of the finalizer of `MurmurHash3`); part of the
+/// Multipliers for the bits in the line (those of the finalizer of `MurmurHash3`); part of the
 /// structures' definition.
 pub(super) const MULTIPLIERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
-/// Digests whose lines are touched together: about as many misses as a core has under way.
+/// Digests whose lines are touched together: about as many misses as a core can have under way.
 pub(super) const BATCH: usize = 32;
 
 /// Where the bits of a batch of digests are.
 ///
-/// Vectors are stored into it: they shall lie in one line of the cache each.
+/// Aligned so that each vector that is stored into it lies in one line of the cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Places {
@@ -38,8 +33,8 @@ pub(super) fn line_of(digest: Digest, lines: usize) -> usize {
     reduce(digest.value(), lines as u64) as usize
 }
 
-/// The number that chooses the bits in the line: independent of the line, which is chosen by the
-/// digest's highest bits.
+/// Returns the number that chooses the bits in the line. It is independent of the line, which is
+/// chosen by the digest's highest bits.
 #[inline(always)]
 pub(super) const fn bits_of(digest: Digest) -> u64 {
     let mut bits = digest.value().wrapping_mul(MULTIPLIERS[0]);
@@ -48,14 +43,15 @@ pub(super) const fn bits_of(digest: Digest) -> u64 {
     bits ^ bits >> 32
 }
 
-/// One bit a probed word: k ones from the first word on, those beyond the eighth wrapped around.
+/// Returns the probed words as a mask: k ones from the first word on, wrapped around after the
+/// eighth.
 #[inline(always)]
 pub(super) const fn probed(bits: u64, probes: u32) -> u8 {
     let ones = ((1_u64 << probes) - 1) << (bits >> 61);
     (ones | ones >> WORDS_PER_LINE) as u8
 }
 
-/// The words that [`probed`] gives for each first word, a byte each, the first one lowest.
+/// Returns the masks of [`probed`] for each first word, one byte each, the first word lowest.
 pub(super) const fn windows(probes: u32) -> u64 {
     let mut windows = [0; WORDS_PER_LINE];
     let mut first = 0;
@@ -66,7 +62,7 @@ pub(super) const fn windows(probes: u32) -> u64 {
     u64::from_le_bytes(windows)
 }
 
-/// The bit of each word, or none in words that are not probed: bits 0 to 47 of the mixed digest are
+/// Returns the bit of each probed word, and 0 for the others. Bits 0 to 47 of the mixed digest are
 /// a place of six bits for each word, bits 61 to 63 the first word.
 #[inline(always)]
 pub(super) fn masks(bits: u64, probed: u8) -> Line {
@@ -77,8 +73,8 @@ pub(super) fn masks(bits: u64, probed: u8) -> Line {
     masks
 }
 
-/// [`masks`] in lines whose words have this many bits: the places of the words are the digits, in
-/// this base, of the mixed digest without its bits 61 to 63, the highest one first.
+/// [`masks`] in lines whose words have `word_bits` bits. The places in the words are the digits, in
+/// this base, of the mixed digest without its bits 61 to 63, the highest digit first.
 #[inline]
 pub(super) fn masks_in(word_bits: u32, bits: u64, probed: u8) -> Line {
     if word_bits == u64::BITS {
@@ -112,7 +108,8 @@ mod tests {
                     assert!(masks.iter().all(|&mask| mask >> (word_bits - 1) < 2));
                     let probed: Vec<usize> = (0..8).filter(|&word| masks[word] != 0).collect();
                     assert_eq!(probed.len() as u32, probes);
-                    // Going round, there is one way from a probed word to one that is not, or none.
+                    // The probed words are consecutive (cyclic): at most one is followed by a word
+                    // that is not probed.
                     let ends = (0..8).filter(|&w| masks[w] != 0 && masks[(w + 1) % 8] == 0);
                     assert_eq!(ends.count(), usize::from(probes < 8));
                 }

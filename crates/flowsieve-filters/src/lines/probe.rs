@@ -1,13 +1,8 @@
-//! Setting and asking the bits of digests in lines.
+//! Setting and reading the bits of digests in lines.
 //!
-//! All eight words are computed and those that do not count are masked away: that has no branch and
-//! no index that depends on the digest, so it is a few vector instructions. Batches run with those
-//! of the machine at hand; every machine gives the same bits, answers and counts.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
-)]
+//! All eight words are computed, and those that are not probed are masked out: no branch and no
+//! index depends on the digest, so it takes a few vector instructions. Batches run with the
+//! instructions of the present machine; every machine gives the same bits, answers and counts.
 
 use super::count::LineCounter;
 use super::full::{chances_of_full, full_in};
@@ -18,7 +13,7 @@ use crate::Sighting;
 use crate::bits::Line;
 use crate::hashing::Digest;
 
-/// Answer for a digest that was inserted.
+/// Answer to the insertion of a digest.
 pub(crate) trait Outcome: Copy {
     /// All of its bits were set.
     const REPEAT: Self;
@@ -26,10 +21,10 @@ pub(crate) trait Outcome: Copy {
     /// One of its bits was clear.
     const FIRST: Self;
 
-    /// It was not looked at.
+    /// It is not in the sample.
     const UNSAMPLED: Self;
 
-    /// Adds the mean number of others that were missed with it.
+    /// Adds the mean number of other elements that were missed with it.
     fn missed(&mut self, _others: f64) {}
 }
 
@@ -72,7 +67,7 @@ pub(super) fn insert<T: Outcome>(
     outcome
 }
 
-/// Whether the bits of `digest` are all set, which lie in one line.
+/// Returns whether the bits of `digest`, which lie in one line, are all set.
 #[inline(always)]
 pub(super) fn contains(lines: &[Line], probes: u32, digest: Digest) -> bool {
     let bits = bits_of(digest);
@@ -80,15 +75,15 @@ pub(super) fn contains(lines: &[Line], probes: u32, digest: Digest) -> bool {
     AnyMachine.set(line, bits, probed(bits, probes)).1 == 0
 }
 
-/// Digests to be inserted, whose bits lie in one line each, and the answer for each, which is that
-/// of a repeat until it is known.
+/// Digests to be inserted, whose bits lie in one line each, and their answers, which are those of
+/// repeats at first.
 pub(super) struct InsertAll<'a, T> {
     pub(super) lines: &'a mut [Line],
     pub(super) touch: bool,
     pub(super) counter: &'a mut LineCounter,
     pub(super) digests: &'a [Digest],
     pub(super) outcomes: &'a mut [T],
-    /// The number of bits that were clear is added to it.
+    /// Sum to which the number of bits that were clear is added.
     pub(super) cleared: &'a mut u64,
 }
 
@@ -99,7 +94,7 @@ impl<T: Outcome> Work for InsertAll<'_, T> {
         let (mut new, mut full) = ([0_u8; DIGESTS], [0; DIGESTS]);
         let rows = self.digests.chunks(DIGESTS).zip(self.outcomes.chunks_mut(DIGESTS));
         for (digests, outcomes) in rows {
-            row.ask(instructions, self.lines, self.touch, digests);
+            row.read(instructions, self.lines, self.touch, digests);
             let mut found = 0;
             for number in row.absent() {
                 let (cleared, full_before) = row.set(instructions, self.lines, number);
@@ -116,7 +111,7 @@ impl<T: Outcome> Work for InsertAll<'_, T> {
     }
 }
 
-/// Digests that are asked for, whose bits lie in one line each, and the answers.
+/// Queried digests, whose bits lie in one line each, and the answers.
 pub(super) struct ContainsAll<'a> {
     pub(super) lines: &'a [Line],
     pub(super) touch: bool,
@@ -133,7 +128,7 @@ impl Work for ContainsAll<'_> {
         let mut row = Row::new(std::iter::once(self.probes));
         let answers = self.answers[start..].chunks_mut(DIGESTS);
         for (digests, answers) in self.digests.chunks(DIGESTS).zip(answers) {
-            row.ask(instructions, self.lines, self.touch, digests);
+            row.read(instructions, self.lines, self.touch, digests);
             row.absent().for_each(|number| answers[number] = false);
         }
     }

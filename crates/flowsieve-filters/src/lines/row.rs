@@ -1,13 +1,8 @@
-//! A row of batches: all of its bits are asked for first, and set after that where one was clear.
+//! A row of batches: a first pass reads all bits, and a second one sets those of absent digests.
 //!
-//! Whether an element is new is a coin's toss that no branch predictor knows. So the first pass has
-//! no branch on it, and writes nothing. The second one takes the few digests of which a bit was
-//! clear, one after the other: nearly all of them are new, and the lines are in the cache.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
-)]
+//! No branch predictor knows whether an element is new. So the first pass does not branch on it,
+//! and writes nothing. The second one takes the digests that had a clear bit, one after the other:
+//! nearly all of them are new, and their lines are in the cache.
 
 use super::full::full_in;
 use super::instructions::Instructions;
@@ -16,9 +11,9 @@ use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::Digest;
 use std::hint::black_box;
 
-/// Batches in a row. What is stored byte by byte cannot be read as a vector, nor the other way
-/// round, before all that was stored earlier is in the cache. So all places are found before the
-/// first of them is read.
+/// Batches in a row. A vector cannot be loaded right after its bytes were stored one by one, nor
+/// the other way round, before the stores have reached the cache. So all places of a row are found
+/// before the first of them is read.
 pub(super) const ROW: usize = 4;
 
 /// Digests in a row.
@@ -42,18 +37,18 @@ const WINDOWS: [u64; WORDS_PER_LINE + 1] = {
 pub(super) struct Row {
     /// The [`windows`] of each digest.
     windows: [[u64; BATCH]; ROW],
-    /// How many bits each digest sets.
+    /// The number of bits that each digest sets.
     probes: [u8; DIGESTS],
-    /// How many digests there are.
+    /// Number of digests.
     len: usize,
     places: [Places; ROW],
-    /// The digests of which a bit was clear, and how many.
+    /// The digests that had a clear bit, and their number.
     absent: [u8; DIGESTS],
     found: usize,
 }
 
 impl Row {
-    /// A row of digests that set this many bits, in turn.
+    /// Creates a row for digests that set these numbers of bits, in turn.
     pub(super) fn new(probes: impl Iterator<Item = u32> + Clone) -> Self {
         let mut of_each = [0; DIGESTS];
         let mut all = [[0; BATCH]; ROW];
@@ -72,9 +67,9 @@ impl Row {
         }
     }
 
-    /// Asks for the bits of these digests, at most a row of them, in place of those before.
+    /// Reads the bits of these digests, at most a row of them, which replace those before.
     #[inline(always)]
-    pub(super) fn ask(
+    pub(super) fn read(
         &mut self,
         instructions: impl Instructions,
         lines: &[Line],
@@ -95,7 +90,7 @@ impl Row {
         self.find_absent(instructions, lines, touch);
     }
 
-    /// Finds the digests of which a bit is clear.
+    /// Finds the digests that have a clear bit.
     #[inline(always)]
     fn find_absent(&mut self, instructions: impl Instructions, lines: &[Line], touch: bool) {
         let mut found = 0;
@@ -110,21 +105,21 @@ impl Row {
                 found += usize::from(cleared != 0);
             }
         }
-        // Those that the last batch was padded with do not count.
+        // Drop the padding of the last batch.
         while found > 0 && usize::from(self.absent[found - 1]) >= self.len {
             found -= 1;
         }
         self.found = found;
     }
 
-    /// The digests of which a bit was clear, in order.
+    /// Iterates over the digests that had a clear bit, in order.
     #[inline(always)]
     pub(super) fn absent(&self) -> impl Iterator<Item = usize> {
         self.absent.iter().take(self.found).map(|&number| number.into())
     }
 
-    /// Sets the bits of a digest. Returns the words in which its bit was clear, and the full places
-    /// of the window before ([`full_in`]).
+    /// Sets the bits of a digest. Returns the words in which its bit was clear, and the number of
+    /// full places of its window before ([`full_in`]).
     #[inline(always)]
     pub(super) fn set(
         &self,
@@ -140,7 +135,8 @@ impl Row {
         (cleared, full)
     }
 
-    /// The bits that a digest sets, and the full places of its window now.
+    /// Returns the number of bits that a digest sets, and the number of full places of its window
+    /// now.
     #[inline(always)]
     pub(super) fn full_of(
         &self,
@@ -153,7 +149,7 @@ impl Row {
         (self.probes[number].into(), full_in(&probed))
     }
 
-    /// The places of the batch of a digest, and its number in it.
+    /// Returns the places of the batch of a digest, and its number in the batch.
     #[inline(always)]
     const fn place_of(&self, number: usize) -> (&Places, usize) {
         (&self.places[number / BATCH % ROW], number % BATCH)

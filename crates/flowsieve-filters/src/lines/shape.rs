@@ -1,7 +1,7 @@
-//! How many lines an array has, and how long they are.
+//! Number and length of the lines of an array.
 
-/// The lines of a blocked filter: eight words each, of 64 bits, or of fewer where lines of the
-/// cache would not fill a small memory.
+/// The lines of a blocked filter. Each has eight words of 64 bits, or of fewer bits if lines of the
+/// cache would leave too much of a small memory unused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LineShape {
     /// Number of lines.
@@ -10,7 +10,7 @@ pub struct LineShape {
     pub word_bits: u32,
 }
 
-/// Lines of the cache.
+/// This many lines of the cache.
 impl From<u64> for LineShape {
     fn from(lines: u64) -> Self {
         Self { lines, word_bits: Self::CACHE_WORD_BITS }
@@ -20,17 +20,17 @@ impl From<u64> for LineShape {
 impl LineShape {
     const CACHE_WORD_BITS: u32 = 64;
 
-    /// Lines for membership in this memory (at least one byte): lines of the cache if they leave no
-    /// more than a hundredth of it, else the longest that do.
+    /// Returns the lines for membership in this memory (at least one byte): lines of the cache if
+    /// they leave at most a hundredth of it unused, else the longest lines that do.
     pub fn in_bytes(bytes: u64) -> Self {
         let bytes = bytes.max(1);
         let most = bytes.min(Self::CACHE_WORD_BITS.into()) as u32;
         Self::best(bytes, most.div_ceil(3)..=most, 1)
     }
 
-    /// Lines in this memory that can be halved often: 64 or more, if words have about eight bits
-    /// then. They leave no more than a hundredth of the memory unused at first, and a sixteenth
-    /// when they were halved, where that can be.
+    /// Returns lines in this memory that can be halved often: 64 or more, unless the memory is too
+    /// small for words of about eight bits. If possible, they leave at most a hundredth of the
+    /// memory unused at first, and a sixteenth after all halvings.
     pub fn halving(bytes: u64) -> Self {
         let most_lines = (bytes / 8).clamp(1, 1 << MOST_STAGES);
         let multiple = 1 << most_lines.ilog2();
@@ -38,8 +38,8 @@ impl LineShape {
         Self::best(bytes, most.div_ceil(2)..=most, multiple)
     }
 
-    /// The longest lines that leave little unused, also of a number of lines rounded down to a
-    /// multiple; or those that leave the least.
+    /// Returns the longest lines that leave little memory unused, also when their number is rounded
+    /// down to a multiple; or else those that leave the least.
     fn best(bytes: u64, widths: std::ops::RangeInclusive<u32>, multiple: u64) -> Self {
         let unused = |shape: Self| {
             let in_the_end = shape.lines / multiple * multiple * u64::from(shape.word_bits);
@@ -58,30 +58,31 @@ impl LineShape {
         shapes.clone().find(little).or(least).unwrap_or(Self::from(1))
     }
 
-    /// Bytes of all lines: eight words of w bits are w bytes.
+    /// Returns the bytes of all lines: eight words of w bits are w bytes.
     pub const fn bytes(self) -> u64 {
         self.lines.saturating_mul(self.word_bits as u64)
     }
 
-    /// Bits of a line.
+    /// Returns the bits of a line.
     pub const fn line_bits(self) -> u64 {
         8 * self.word_bits as u64
     }
 
-    /// Whether they are lines of the cache.
+    /// Returns whether these are lines of the cache.
     #[inline]
     pub(super) const fn is_of_cache(self) -> bool {
         self.word_bits == Self::CACHE_WORD_BITS
     }
 
-    /// Windows of a line times the places in each, for values of `probes` (1 to 8) bits.
+    /// Returns the number of windows of a line times the places in each, for values of `probes` (1
+    /// to 8) bits.
     #[inline]
     pub(super) const fn places(self, probes: u32) -> u64 {
         8 * (self.word_bits as u64).pow(probes)
     }
 }
 
-/// Most stages of an array that halves what it watches, after the first one.
+/// Most stages of a halving array, after the first one.
 pub(super) const MOST_STAGES: u32 = 6;
 
 #[cfg(test)]

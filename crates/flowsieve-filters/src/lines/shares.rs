@@ -1,51 +1,52 @@
-//! How the k bits of a digest lie in lines: up to eight in its own line, and more in further ones.
+//! How the k bits of a digest are divided among lines, with up to eight in each.
 //!
-//! An element of k bits has ⌈k / 8⌉ lines, and as many bits in each as in the others, or one less.
-//! The first line is that of its digest; each further one is that of a digest made of it, so it is
-//! independent of the others and may be the same line.
+//! An element of k bits has ⌈k / 8⌉ lines, whose numbers of bits differ by at most one. The first
+//! line is that of its digest. Each further line is that of another digest derived from it, so it
+//! is independent of the others, and may be the same line.
 
 use crate::hashing::{Digest, mix};
+use crate::martingale::Chances;
 use crate::sizing::MAX_LINE_PROBES;
 
-/// Stream of [`mix`] from which the digest of the second line comes, and the next ones; part of the
-/// structures' definition.
+/// Stream of [`mix`] for the digest of the second line, and following streams for the next ones;
+/// part of the structures' definition.
 const FURTHER: u64 = 0x40;
 
-/// Lines that `probes` ≥ 1 bits lie in.
+/// Returns the number of lines of `probes` ≥ 1 bits.
 #[inline]
 pub(super) const fn number_of(probes: u32) -> usize {
     probes.div_ceil(MAX_LINE_PROBES) as usize
 }
 
-/// How many of `probes` bits lie in each line.
+/// Iterates over the lines of `probes` bits, with the number of bits in each.
 #[inline]
 pub(crate) fn shares(probes: u32) -> impl Iterator<Item = u32> + Clone {
     let number = number_of(probes) as u32;
     (0..number).map(move |share| (probes + number - 1 - share) / number)
 }
 
-/// The digest whose line and places those bits have.
+/// Returns the digest that gives the line of a share, and the places in it.
 #[inline]
 pub(super) const fn digest_of(digest: Digest, share: usize) -> Digest {
     if share == 0 { digest } else { Digest::from_value(mix(digest, FURTHER + share as u64)) }
 }
 
-/// The digest of each line, with the bits that lie in it.
+/// Iterates over the digests of the lines, with the number of bits in each.
 #[inline]
 pub(super) fn of_digest(digest: Digest, probes: u32) -> impl Iterator<Item = (Digest, u32)> {
     let digests = (0..).map(move |share| digest_of(digest, share));
     digests.zip(shares(probes))
 }
 
-/// The probabilities of all bits of an element to be set, and of one to be clear, given those of
-/// the bits in each line, which are independent.
+/// Combines the chances of the bits in each line, which are independent.
 #[inline]
-pub(super) fn chances_of_lines(of_each: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
-    let both = |(repeat, first): (f64, f64), (next, clear): (f64, f64)| {
-        // Not 1 - repeat, so that the digits of either stay however small it is.
-        (repeat * next, first + repeat * clear)
+pub(super) fn chances_of_lines(of_each: impl Iterator<Item = Chances>) -> Chances {
+    let both = |lines: Chances, next: Chances| Chances {
+        missed: lines.missed * next.missed,
+        // Not 1 - missed, so that both keep their digits however small they are.
+        seen: lines.seen + lines.missed * next.seen,
     };
-    of_each.reduce(both).unwrap_or((1.0, 0.0))
+    of_each.reduce(both).unwrap_or(Chances { missed: 1.0, seen: 0.0 })
 }
 
 #[cfg(test)]
@@ -66,7 +67,7 @@ mod tests {
         assert_eq!(shares(20).collect::<Vec<u32>>(), [7, 7, 6]);
     }
 
-    /// The lines of an element are as those of different elements.
+    /// The lines of one element are as independent as those of different elements.
     #[test]
     fn the_digests_of_further_lines_are_independent() {
         const CELLS: usize = 32;
@@ -87,7 +88,9 @@ mod tests {
 
     #[test]
     fn chances_of_independent_lines_multiply() {
-        let (repeat, first) = chances_of_lines([(0.5, 0.5), (0.25, 0.75), (1.0, 0.0)].into_iter());
-        assert!((repeat - 0.125).abs() < 1e-15 && (first - 0.875).abs() < 1e-15);
+        let lines = [(0.5, 0.5), (0.25, 0.75), (1.0, 0.0)];
+        let lines = lines.map(|(missed, seen)| Chances { seen, missed });
+        let Chances { seen, missed } = chances_of_lines(lines.into_iter());
+        assert!((missed - 0.125).abs() < 1e-15 && (seen - 0.875).abs() < 1e-15);
     }
 }

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 
 fn digests(count: u64) -> Vec<Digest> {
     let digester = Digester::new(3);
-    // Among them repeats.
+    // With repeats.
     let number = |i: u64| if i % 3 == 2 { i / 2 } else { i };
     (0..count).map(|i| digester.digest(&number(i).to_le_bytes())).collect()
 }
 
-/// From empty to full.
+/// From empty to full lines.
 #[test]
-fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
+fn batches_of_any_length_equal_single_insertions() {
     for probes in [1, 4, 8, 9, 16, 21, 32] {
         let digests = digests(12_000);
         let mut array = LineArray::new(40);
@@ -33,9 +33,9 @@ fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
     }
 }
 
-/// From empty to crowded, of few values and many, with a count that is not known among the others.
+/// From empty to crowded lines, with few values and many, and with one counter that does not count.
 #[test]
-fn digests_in_turn_count_to_the_bit_as_one_by_one() {
+fn digests_in_turn_equal_single_insertions() {
     let digester = Digester::new(5);
     for (columns, elements, step) in [
         (2, 6_000, 5),
@@ -46,7 +46,7 @@ fn digests_in_turn_count_to_the_bit_as_one_by_one() {
         (4, 3_000, 7),
         (40, 200, 11),
     ] {
-        // More than eight bits in some of them.
+        // Some counters have more than eight bits.
         let most = if step == 5 { 8 } else { 30 };
         let digest = |element: usize, column: usize| {
             let number = element % (elements / (1 + column % 3));
@@ -60,7 +60,7 @@ fn digests_in_turn_count_to_the_bit_as_one_by_one() {
         let counters: Vec<LineCounter> = (0..columns).map(counter).collect();
         let (mut in_turn, mut sightings) = (array.clone(), Vec::<Sighting>::new());
         let mut counts = counters.clone();
-        // In several calls, so that rows end anywhere.
+        // In several calls, so that rows end at any element.
         for (begin, end) in [(0, 1), (1, elements / 3), (elements / 3, elements)] {
             let digests_of = |element: usize, digests: &mut [Digest]| {
                 for (column, place) in digests.iter_mut().enumerate() {
@@ -105,7 +105,8 @@ fn without_a_count_bits_and_answers_are_the_same() {
     assert!((estimate.distinct - exact).abs() < 5.0 * estimate.std_error());
 }
 
-/// Mean error and its scatter over 400 arrays, beside the variance that each count states.
+/// Compares the mean error and its scatter over 400 arrays with the variance that each count
+/// states.
 #[test]
 fn counts_are_unbiased_and_know_their_error() {
     const ARRAYS: u64 = 400;
@@ -138,7 +139,7 @@ fn counts_are_unbiased_and_know_their_error() {
         let std_error = (variance / n).sqrt();
         assert!(mean.abs() < 4.0 * std_error, "k {probes}: {mean} ± {std_error}");
         let ratio = stated / n / variance;
-        // The scatter of 400 squares is 7 % of their mean for a normal error.
+        // For a normal error the scatter of 400 squares is 7 % of their mean.
         assert!((0.72..1.38).contains(&ratio), "k {probes}: {ratio}");
     }
 }

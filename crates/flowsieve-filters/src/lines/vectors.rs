@@ -1,10 +1,4 @@
-//! The instructions with vectors of four and of eight words, as machines of the kind x86-64 have
-//! them.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
-)]
+//! The operations with vectors of four and of eight words on x86-64.
 
 use super::instructions::{Instructions, Work};
 use super::places::{BATCH, MULTIPLIERS, Places};
@@ -27,7 +21,7 @@ impl<I: Instructions, T: Work> NullaryFnOnce for Run<I, T> {
 
 const PLACES: u64x8 = u64x8(0, 6, 12, 18, 24, 30, 36, 42);
 
-/// [`super::places::bits_of`] eight digests.
+/// [`super::places::bits_of`] for eight digests.
 #[inline(always)]
 fn bits_v4(simd: V4, digests: u64x8) -> u64x8 {
     let (f, dq) = (simd.avx512f, simd.avx512dq);
@@ -40,7 +34,7 @@ fn bits_v4(simd: V4, digests: u64x8) -> u64x8 {
     bytemuck::cast(bits)
 }
 
-/// [`super::places::probed`] for eight digests, from its answers for each first word.
+/// [`super::places::probed`] for eight digests, from their [windows](super::places::windows).
 #[inline(always)]
 fn probed_v4(simd: V4, bits: u64x8, windows: u64x8) -> [u8; 8] {
     let f = simd.avx512f;
@@ -52,7 +46,7 @@ fn probed_v4(simd: V4, bits: u64x8, windows: u64x8) -> [u8; 8] {
     probed
 }
 
-/// [`HalfProducts::reduce`] for eight digests: its products as one instruction each, which the
+/// [`HalfProducts::reduce`] for eight digests, with one instruction for each product, which the
 /// compiler does not find.
 #[inline(always)]
 fn reduce_v4(simd: V4, digests: u64x8, n: u64) -> u64x8 {
@@ -63,13 +57,13 @@ fn reduce_v4(simd: V4, digests: u64x8, n: u64) -> u64x8 {
     bytemuck::cast(f._mm512_srli_epi64::<32>(f._mm512_add_epi64(low, high)))
 }
 
-/// The bit of each word, of those that are not probed too.
+/// Returns the bit of each word, also of those that are not probed.
 #[inline(always)]
 fn ones_v4(simd: V4, bits: u64) -> u64x8 {
     let bits = bytemuck::cast(simd.splat_u64x8(bits));
     let one = bytemuck::cast(simd.splat_u64x8(1));
     let f = simd.avx512f;
-    // The compiler has to see that no place is beyond a word: else it adds masks for those.
+    // Shows the compiler that no place is beyond a word, so that it adds no masks.
     let below_64 = bytemuck::cast(simd.splat_u64x8(63));
     let places = f._mm512_and_si512(bytemuck::cast(PLACES), below_64);
     let place = f._mm512_srlv_epi64(bits, places);
@@ -127,7 +121,7 @@ impl Instructions for V4 {
     }
 }
 
-/// Four words for each number below 16: a one for each of its bits that is set.
+/// Four words for each number below 16, which are its bits.
 static ONES: Ones = Ones::new();
 
 /// Each row lies in one line of the cache.

@@ -1,13 +1,13 @@
-//! First sightings with weights: the filter says of each element how many elements its sighting
-//! stands for.
+//! First sightings with weights: the filter returns how many elements each sighting stands for.
 //!
-//! The martingale ([`crate::DistinctCounter`]) counts 1 for an element that is seen, plus those that
-//! were missed with it: u / (1 - u), where u is the probability that a new element is not seen. The
-//! weight of an element is what it adds to that count, and 0 if it is not seen. So every new element has the weight 1 in expectation, whatever came before, and sums
-//! of weights over any choice of elements are unbiased counts of those that are distinct. The
-//! variance of such a sum is the expectation of the sum of w (w - 1).
+//! The martingale ([`crate::DistinctCounter`]) counts 1 for an element that is seen, plus those
+//! that were missed with it: u / (1 - u), where u is the probability that a new element is not
+//! seen. The weight of an element is its share of that count, and 0 if it is not seen. So every new
+//! element has the weight 1 in expectation, whatever came before, and the sum of the weights of any
+//! choice of elements is an unbiased count of the distinct ones. The variance of such a sum is the
+//! expectation of the sum of w (w - 1).
 //!
-//! Weights are whole numbers of 2^-20, so that their sums do not depend on how they are grouped.
+//! Weights are whole multiples of 2^-20, so that their sums do not depend on how they are grouped.
 //!
 //! Reference: Cohen, "All-distances sketches, revisited", PODS 2014, for the weights.
 
@@ -16,10 +16,10 @@ use super::halving::HalvingLines;
 use super::probe::Outcome;
 use crate::hashing::Digest;
 
-/// Bits behind the point of a [`Weight`].
+/// Binary digits of a [`Weight`] after the point.
 const POINT: u32 = 20;
 
-/// How many elements a sighting stands for: 0 if it is none, else 1 or more. In units of 2^-20.
+/// The number of elements that a sighting stands for, in units of 2^-20: 0, or at least 1 element.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Weight(u64);
 
@@ -27,32 +27,28 @@ impl Weight {
     /// The weight of an element that was not seen, or was seen before.
     pub const NONE: Self = Self(0);
 
-    /// That of one that stands for itself.
+    /// The weight of an element that only stands for itself.
     pub const ONE: Self = Self(1 << POINT);
 
-    /// The weight in units of 2^-20.
+    /// Returns the weight in units of 2^-20.
     #[inline]
     pub const fn units(self) -> u64 {
         self.0
     }
 
-    /// The weight of this many units of 2^-20.
-    pub const fn of_units(units: u64) -> Self {
-        Self(units)
-    }
-
-    /// A number, nearly.
+    /// Returns the weight as a floating-point number.
     pub const fn number(self) -> f64 {
         self.0 as f64 / Self::ONE.0 as f64
     }
 
-    /// Whether the element was seen, and is new.
+    /// Returns whether the element was seen and is new.
     #[inline]
     pub const fn is_first(self) -> bool {
         self.0 != 0
     }
 
-    /// Returns this sighting's part of the variance of a sum of weights, w (w - 1), in units of 2^-20.
+    /// Returns this sighting's part of the variance of a sum of weights, w (w - 1), in units of
+    /// 2^-20.
     #[inline]
     #[must_use]
     pub const fn variance(self) -> Self {
@@ -61,7 +57,7 @@ impl Weight {
         Self(if product > u64::MAX as u128 { u64::MAX } else { product as u64 })
     }
 
-    /// The sum, or the largest number there is.
+    /// Returns the sum, or the largest weight if it overflows.
     #[inline]
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
@@ -80,14 +76,14 @@ impl Outcome for Weight {
     }
 }
 
-/// A filter that gives first sightings their weights. It halves what it watches when it is crowded,
-/// so that it never loses count.
+/// A filter that weighs first sightings. It halves its sample of the elements when it is crowded,
+/// so that it can count any number of them.
 #[derive(Clone, Debug)]
 pub struct WeighingFilter(HalvingLines);
 
 impl WeighingFilter {
-    /// An empty filter in at most this memory (at least 64 bytes) in which each element sets
-    /// `probes` (1 to 8) bits.
+    /// Creates an empty filter in at most this memory (at least 64 bytes), in which each element
+    /// sets `probes` (1 to 8) bits.
     ///
     /// # Panics
     ///
@@ -101,17 +97,17 @@ impl WeighingFilter {
         self.0.insert_all(digests, weights);
     }
 
-    /// Share of the new elements that would be seen now (1 - u).
+    /// Returns the share of the new elements that would be seen now (1 - u).
     pub fn seen_share(&self) -> f64 {
         self.0.share_seen_now()
     }
 
-    /// Bytes of the lines.
+    /// Returns the bytes of the lines.
     pub fn memory_bytes(&self) -> u64 {
         self.0.array().shape().bytes()
     }
 
-    /// Clears it and keeps the memory.
+    /// Clears the filter and keeps its memory.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -134,7 +130,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same weights however elements come in batches, and none for a repeat.
+        /// Weights do not depend on the batches, and repeats have none.
         #[test]
         fn repeats_and_batches_change_nothing(
             numbers in prop::collection::vec(0_u64..300, 1..400),
@@ -158,8 +154,8 @@ mod tests {
         }
     }
 
-    /// Over many seeds the mean of the sums is the number of elements, also in a filter that is
-    /// full, and their variance is that which the weights say.
+    /// Over many seeds the mean of the sums is the number of elements, also in a full filter, and
+    /// their variance is the one that the weights give.
     #[test]
     fn sums_of_weights_are_unbiased_at_any_load() {
         for (lines, elements) in [(64_u64, 2_000_u64), (8, 2_000), (1, 20_000)] {
@@ -169,7 +165,7 @@ mod tests {
                 let mut filter = WeighingFilter::new(64 * lines, 4);
                 let digests: Vec<Digest> = (0..elements).map(|n| digest(seed, n)).collect();
                 let weights = weights(&mut filter, &digests);
-                // Of every third element: weights count any choice of them.
+                // Every third element only: weights count any choice of elements.
                 let chosen = weights.iter().step_by(3);
                 let count = chosen.clone().fold(Weight::NONE, |sum, w| sum.plus(*w));
                 let variance = chosen.fold(Weight::NONE, |sum, w| sum.plus(w.variance()));
@@ -190,9 +186,9 @@ mod tests {
     #[test]
     fn variances_do_not_overflow() {
         assert_eq!(Weight::ONE.variance(), Weight::NONE);
-        let three = Weight::of_units(3 * Weight::ONE.units());
+        let three = Weight(3 * Weight::ONE.units());
         assert_eq!(three.variance().units(), 6 * Weight::ONE.units());
-        let large = Weight::of_units(u64::MAX);
+        let large = Weight(u64::MAX);
         assert_eq!(large.variance(), large);
         assert_eq!(large.plus(large), large);
     }

@@ -1,34 +1,29 @@
-//! Queries of many elements with all their attributes.
+//! Queries of many elements with the same attributes given.
 //!
-//! One cell of all elements of a batch is looked at before the next of those that are left. The
-//! addresses of the cells are computed first, by vectors where the machine has them, and nothing
-//! that is computed depends on what is loaded: so the cells of many elements come from memory side
-//! by side. Elements that are not there are thrown out together once they are worth it: while there
-//! are few, looking at their next cells costs less than moving all others.
-
-#![expect(
-    clippy::inline_always,
-    reason = "a call that is not inlined runs without the vector instructions of this machine"
-)]
+//! A batch looks at one cell of all its elements before the next cell of those that are left. The
+//! addresses of the cells are computed first, by vectors if the machine has them, and do not depend
+//! on what is loaded, so the loads of many elements overlap. Absent elements are dropped together
+//! once there are enough of them: to look at the next cells of a few costs less than to move all
+//! others.
 
 use super::MatrixFilter;
-use super::layout::Layout;
+use super::layout::with_room;
 use crate::hashing::{Digest, NumberedProbes, ProductWork, Products, run_with_products};
-use crate::matrix_sizing::{MAX_ATTRIBUTES, members};
+use crate::matrix_sizing::members;
 
-/// Elements that are asked for together: their numbers fit in a byte.
+/// Elements of a batch: their numbers fit into a byte.
 const BATCH: usize = 128;
 
 /// Elements whose cells are computed together: the words of the largest vectors.
 const GROUP: usize = 8;
 
-/// One in this many has to be absent before absent elements are thrown out.
+/// Absent elements are dropped when they are at least one in this many.
 const WORTH_IT: usize = 4;
 
 impl MatrixFilter {
-    /// [`MatrixFilter::are_set`] of the combinations at `places` for each of many elements,
-    /// appended to `answers`; `attributes` has the digests of the attributes in `mask`, one element
-    /// after the other.
+    /// Appends [`MatrixFilter::are_set`] of the combinations at `places` to `answers` for each of
+    /// many elements. `attributes` holds the digests of the attributes in `mask`, one element after
+    /// the other.
     pub(super) fn have_all(
         &self,
         mask: u32,
@@ -45,27 +40,14 @@ impl MatrixFilter {
         }
         let largest = self.sizes.iter().copied().max().unwrap_or(0);
         let places = &*places;
-        macro_rules! run {
-            ($room:expr) => {
-                run_with_products(
-                    largest,
-                    Query::<'_, { $room }> { filter: self, mask, places, attributes, answers },
-                )
-            };
-        }
-        match Layout::room(mask.count_ones() as usize) {
-            1 => run!(1),
-            2 => run!(2),
-            3 => run!(3),
-            4 => run!(4),
-            8 => run!(8),
-            _ => run!(MAX_ATTRIBUTES),
-        }
+        with_room!(mask.count_ones() as usize, MOST => run_with_products(
+            largest,
+            Query::<'_, MOST> { filter: self, mask, places, attributes, answers },
+        ));
     }
 }
 
-/// The elements that are asked for, the attributes in `mask` of one after the other, and the
-/// answers.
+/// Queried elements, given by the digests of their attributes in `mask`, and the answers.
 struct Query<'a, const MOST: usize> {
     filter: &'a MatrixFilter,
     mask: u32,
@@ -83,17 +65,17 @@ impl<const MOST: usize> ProductWork for Query<'_, MOST> {
         let words = filter.bits.words();
         let mut asked = Asked::<MOST>::new(given.len());
         for batch in attributes.chunks(BATCH * given.len()) {
-            asked.take::<P>(&given, batch);
+            asked.start::<P>(&given, batch);
             'all: for number in 0..filter.probes {
                 asked.compute_indices::<P>(&sizes, number);
                 for &place in places {
-                    let there = asked.look(words, filter.layout.way_of(place, &given));
+                    let there = asked.look(words, filter.layout.cell_map_of(place, &given));
                     if there == 0 {
                         asked.left = 0;
                         break 'all;
                     }
                     if (asked.left - there) * WORTH_IT >= asked.left {
-                        asked.throw_out();
+                        asked.drop_absent();
                     }
                 }
             }
@@ -106,26 +88,26 @@ impl<const MOST: usize> ProductWork for Query<'_, MOST> {
     }
 }
 
-/// Elements that are asked for.
+/// The elements of a batch that are not dropped yet.
 struct Asked<const MOST: usize> {
-    /// Attributes of an element that are given; there is no more of the others.
+    /// Number of given attributes.
     arity: usize,
-    /// Elements that were not thrown out: they are the first of all arrays.
+    /// Number of elements that are left; they are the first in all arrays.
     left: usize,
     /// Their numbers in the batch.
     elements: [u8; BATCH],
-    /// 1 if all cells were set up to now; 0 behind the last.
+    /// 1 if all cells so far were set, and 0 after the last element.
     there: [u8; BATCH],
-    /// Their hash functions, attribute by attribute.
+    /// States of their hash functions, attribute by attribute.
     states: [[u64; BATCH]; MOST],
-    /// Their indices under the function at hand.
+    /// Their indices under the present hash function.
     indices: [[u64; BATCH]; MOST],
 }
 
 impl<const MOST: usize> Asked<MOST> {
     fn new(arity: usize) -> Self {
         Self {
-            // Where there is as much room as attributes, the number of rounds is known beforehand.
+            // With exactly as much room as attributes, the number of rounds is a constant.
             arity: if MOST > 4 { arity } else { MOST },
             left: 0,
             elements: [0; BATCH],
@@ -135,9 +117,9 @@ impl<const MOST: usize> Asked<MOST> {
         }
     }
 
-    /// Asks for these values of the attributes `given`, and for none of those before.
+    /// Begins with these values of the attributes `given`.
     #[inline(always)]
-    fn take<P: Products>(&mut self, given: &[usize], batch: &[Digest]) {
+    fn start<P: Products>(&mut self, given: &[usize], batch: &[Digest]) {
         self.left = batch.len() / given.len();
         for at in 0..BATCH {
             self.elements[at] = at as u8;
@@ -154,13 +136,13 @@ impl<const MOST: usize> Asked<MOST> {
         }
     }
 
-    /// Elements that are left, in whole groups.
+    /// Returns the number of elements that are left, rounded up to whole groups.
     #[inline(always)]
     fn width(&self) -> usize {
         self.left.next_multiple_of(GROUP)
     }
 
-    /// The index of each attribute under function `number`.
+    /// Computes the index of each attribute under function `number`.
     #[inline(always)]
     fn compute_indices<P: Products>(&mut self, sizes: &[u64], number: u32) {
         let width = self.width();
@@ -170,7 +152,7 @@ impl<const MOST: usize> Asked<MOST> {
         }
     }
 
-    /// Looks at one cell of each; how many are there still.
+    /// Looks at one cell of each element. Returns how many elements may still be present.
     #[inline(always)]
     fn look(&mut self, words: &[u64], (constant, strides): (u64, [u64; MOST])) -> usize {
         let groups = self.width() / GROUP;
@@ -195,9 +177,9 @@ impl<const MOST: usize> Asked<MOST> {
         count
     }
 
-    /// Throws out those that are not there.
+    /// Drops the elements that are absent.
     #[inline(always)]
-    fn throw_out(&mut self) {
+    fn drop_absent(&mut self) {
         let asked = self.left;
         let mut left = 0;
         for at in 0..asked {

@@ -1,20 +1,20 @@
 //! Insertions of many elements.
 //!
-//! The cells of one combination are no cells of another, so the combinations are taken one after
-//! the other, each with all elements of a batch in order. All indices are computed before.
+//! No two combinations share a cell, so the combinations are taken one after the other, each with
+//! all elements of a batch in order. All indices are computed first.
 
 use super::MatrixFilter;
 use crate::hashing::{Digest, ProbeBatch};
 use crate::{DigestColumns, MembershipFilter, Sighting};
 
-/// Most cells of an element of a batch. Where elements have more, looking whether all are set pays,
-/// one by one.
+/// Most cells of an element of a batch. With more cells it pays to insert element by element, which
+/// first checks whether all are set.
 const MOST_CELLS: usize = 16;
 
 /// A number for each element of a batch.
 type Row = [u64; ProbeBatch::MOST];
 
-/// Memory of batches, kept so that none is allocated.
+/// Memory of batches, kept so that none has to be allocated.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     /// The index of each attribute under each function, attribute by attribute; empty if elements
@@ -25,7 +25,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Rows for this many attributes, hash functions and stored combinations.
+    /// Allocates rows for this many attributes, hash functions and stored combinations.
     pub(super) fn new(attributes: usize, probes: usize, combinations: usize) -> Self {
         let rows = if combinations * probes > MOST_CELLS { 0 } else { probes };
         Self {
@@ -81,10 +81,11 @@ impl MatrixFilter {
                 self.singles[step.attribute].record_all(fresh, size, self.probes);
             }
         }
-        sightings.extend(any.iter().map(|&fresh| Sighting::of_fresh(fresh.into())));
+        sightings.extend(Sighting::of_all_fresh(any));
     }
 
-    /// Sets the cells of a combination, and adds how many of each element were clear to `fresh`.
+    /// Sets the cells of a combination, and adds the number that were clear to `fresh` for each
+    /// element.
     fn set_cells(&mut self, place: usize, fresh: &mut [u8]) {
         let probes = self.probes as usize;
         for (number, cells) in self.rows.cells.iter_mut().enumerate() {

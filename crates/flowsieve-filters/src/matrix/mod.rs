@@ -1,4 +1,4 @@
-//! The bit matrix with a flag position for each attribute: what BFM, CBFM and WCBFM are made of.
+//! The bit matrix with a flag position for each attribute, of which BFM, CBFM and WCBFM are cases.
 //!
 //! # Memory
 //!
@@ -12,9 +12,9 @@
 //!              null 0   1   2   3  attribute 1
 //! ```
 //!
-//! Cells of combinations that contain a cut do not exist; those of the others, L, are numbered
-//! without gaps from 0 to M - 1 by an [`IndexMap`]. The cell of the empty combination says whether
-//! anything was inserted at all.
+//! Combinations that contain a cut have no cells. The cells of the others, L, are numbered without
+//! gaps from 0 to M - 1 by an [`IndexMap`]. The cell of the empty combination is set by the first
+//! insertion.
 //!
 //! # Operations
 //!
@@ -23,66 +23,63 @@
 //!    element was new if any cell was clear.
 //! 2. query with the attributes Q: for each maximal legal subset of Q and each of the k functions,
 //!    look at the cell. Smaller subsets need no look: a set cell implies those of its subsets. If Q
-//!    is itself in L there is one such subset and the answer is [`super::PatternAnswer::Present`];
-//!    if several sub-combinations say yes it is [`super::PatternAnswer::PresentApart`], since they
-//!    may have occurred in different elements.
+//!    is itself in L, it is the only such subset, and the answer is
+//!    [`super::PatternAnswer::Present`]. Otherwise several sub-combinations say yes, which may have
+//!    occurred in different elements: the answer is [`super::PatternAnswer::PresentApart`].
 //!
 //! Both compute the k indices of an attribute once. A query looks at the first function's cells of
-//! all maximal subsets, largest first, then at the second's, so that most elements that are not
-//! there are rejected by the first look; the maximal subsets are kept for every Q of up to 8
-//! attributes. A batch of queries looks at one cell of each of its elements, then at the next of
-//! those that are left (`batch.rs`). An insert is such a query, and if that says no (it is new)
-//! sets all cells. So a query, and a repeat, cost O(k) a maximal subset, a new element O(k |L|);
-//! none allocates.
+//! all maximal subsets, largest first, then at the second's, so that the first look rejects most
+//! absent elements. The maximal subsets of every Q are stored for up to 8 attributes. A batch of
+//! queries looks at one cell of each of its elements, then at the next cell of those that are left
+//! (`batch.rs`). An insert is such a query and sets all cells if the answer is no. So a query or a
+//! repeat costs O(k) for each maximal subset, and a new element O(k |L|); none allocates.
 //!
 //! # The cell of a combination
 //!
-//! Both index maps are linear in the indices xᵢ of the attributes, so that the cell of S comes from
-//! that of S without one attribute a by one multiplication: `cell(S) = cell(S \ a) + constant + x_a
-//! · stride`, with the constants and strides in a table.
+//! Both index maps are linear in the indices xᵢ of the attributes, so one multiplication leads from
+//! the cell of S without one attribute a to that of S: `cell(S) = cell(S \ a) + constant + x_a ·
+//! stride`, with the constants and strides in a table.
 //!
 //! | map | a | constant | stride |
 //! |---|---|---|---|
 //! | [`IndexMap::Offset`] | the highest in S | base(S) - base(S \ a) | Π mᵢ over S \ a |
 //! | [`IndexMap::Rank`] | the lowest in S | W(S \ a, a) | W(S, a) |
 //!
-//! base(S) is the number of cells of the combinations whose mask is a smaller number; W(A, a) the
-//! number of legal ways to choose the attributes below a when those from a on are A.
+//! base(S) is the number of cells of the combinations with smaller masks; W(A, a) is the number of
+//! legal ways to choose the attributes below a when those from a on are A.
 //!
 //! # Distinct elements
 //!
-//! For single attributes there is an unbiased count: a new value's k cells are uniform whatever the
-//! state, so it is called a repeat with p = (share of set cells among those of the attribute
-//! alone)^k.
+//! Single attributes have an unbiased count: a new value's k cells are uniform in any state, so it
+//! is called a repeat with p = (share of set cells among those of the attribute alone)^k.
 //!
-//! For two and more attributes there is **none**. The cell of (a₁, a₂) is fixed by the indices of
-//! a₁ and of a₂. If both values occurred before, given everything that happened so far *nothing is
-//! left to chance*: a new pair of them is called a repeat with probability 0 or 1, and where it is
-//! 1 no weight 1/(1-p) makes up for it. An average p, as (share of set cells)^k, is right for
-//! evenly spread values only: a host with D partners has filled 1 - e^(-D/m) of its k rows, its
-//! next partner is lost with that to the power k, and the sum stays too low by 2 to 50 percent on
-//! traffic. So [`MembershipFilter::distinct`] is `None` except for elements of one attribute, for
-//! which the matrix is a standard filter.
+//! Two and more attributes have **none**. The cell of (a₁, a₂) is fixed by the indices of a₁ and of
+//! a₂. If both values occurred before, *nothing is left to chance*: a new pair of them is called a
+//! repeat with probability 0 or 1, and if it is 1, no weight 1/(1-p) makes up for it. An average p,
+//! such as (share of set cells)^k, is right for evenly spread values only: a host with D partners
+//! has filled 1 - e^(-D/m) of its k rows, its next partner is lost with that to the power k, and
+//! the sum is too low by 2 to 50 percent on traffic. So [`MembershipFilter::distinct`] is `None`,
+//! except for elements of one attribute, for which the matrix is a standard filter.
 //!
-//! What there is for every stored combination is the raw count
-//! ([`MultiAttributeFilter::first_of`]): of the insertions that set a new cell of it. It never
-//! counts a value twice and misses those that the filter takes for repeats, so it is a lower bound,
-//! of any quality.
+//! Every stored combination has a raw count ([`MultiAttributeFilter::first_of`]) of the insertions
+//! that set a new cell of it. It never counts a value twice and misses those that the filter takes
+//! for repeats, so it is a lower bound, though it may be a poor one.
 //!
 //! # Limits
 //!
-//! Remove; count without bias; bear skew: one value that occurs with m others saturates its rows,
-//! for every later element with that value, at any size of the matrix ([`super::matrix_sizing`]).
+//! Elements cannot be removed, and counts are biased. Skew costs exactness: a value that occurs
+//! with m others saturates its rows for every later element with that value, at any size of the
+//! matrix ([`super::matrix_sizing`]).
 //!
 //! # Example
 //!
 //! ```
 //! use flowsieve_filters::hashing::Digester;
-//! use flowsieve_filters::{ElementDigests, MatrixFilter, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
+//! use flowsieve_filters::{ElementDigests, MatrixFilter, MatrixSpec, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
 //!
 //! let hasher = Digester::new(0);
 //! let flow = |parts: [&str; 3]| parts.map(|part| hasher.digest(part.as_bytes()));
-//! let mut filter = MatrixFilter::cbfm(3, 60, &[0b110], 3)?;
+//! let mut filter = MatrixFilter::new(&MatrixSpec::cbfm(3, 60, &[0b110], 3))?;
 //! filter.insert(ElementDigests::of_attributes(&flow(["a", "b", "53"])));
 //! let [a, b, port] = flow(["a", "b", "53"]);
 //! // Stored: all single attributes, and the pairs with the first one.
@@ -113,22 +110,22 @@ use super::{
 use crate::bits::BitArray;
 use crate::bloom::ones_before;
 use crate::hashing::{Digest, Probes};
+use crate::matrix_sizing::all_of;
 use crate::spec::Parameters;
 
 /// Bit matrix with flag positions, with any family of cuts and any sizes.
-///
-/// Made by [`MatrixFilter::bfm`], [`MatrixFilter::cbfm`] and [`MatrixFilter::wcbfm`].
+/// See [`MatrixSpec::bfm`], [`MatrixSpec::cbfm`] and [`MatrixSpec::wcbfm`].
 #[derive(Clone, Debug)]
 pub struct MatrixFilter {
     sizes: Vec<u64>,
     probes: u32,
     layout: Layout,
     bits: BitArray,
-    /// Set cells among those of each attribute alone, and the count of its values.
+    /// Set cells and count of each attribute alone.
     singles: Vec<Single>,
     /// Insertions that set a new cell of each stored combination.
     firsts: Vec<u64>,
-    /// Whether it is a union: then it is unknown how many of the other's values were new here.
+    /// Whether it is a union, for which it is unknown how many of the other's values were new.
     united: bool,
     scratch: Scratch,
     rows: Rows,
@@ -137,12 +134,12 @@ pub struct MatrixFilter {
 #[derive(Clone, Debug, Default)]
 struct Single {
     ones: u64,
-    /// New cells that the value at hand has set.
+    /// New cells set by the value that is being inserted.
     fresh: u64,
     counter: DistinctCounter,
 }
 
-/// Memory of an insert, kept so that none is allocated.
+/// Memory of an insert, kept so that none has to be allocated.
 #[derive(Clone, Debug)]
 struct Scratch {
     /// The k indices of each attribute, attribute by attribute.
@@ -152,7 +149,7 @@ struct Scratch {
 }
 
 impl MatrixFilter {
-    /// An empty matrix with these parameters.
+    /// Creates an empty matrix.
     ///
     /// # Errors
     ///
@@ -178,7 +175,7 @@ impl MatrixFilter {
         })
     }
 
-    /// Whether all cells of the combination at this place are set and that is known.
+    /// [`is_full`] for the combination at this place.
     fn is_full(&self, place: usize) -> bool {
         is_full(&self.layout.steps[place], &self.singles, &self.sizes)
     }
@@ -224,15 +221,15 @@ impl MatrixFilter {
 }
 
 impl Single {
-    /// The count of the values.
+    /// Returns the count of the values.
     fn estimate(&self, size: u64, probes: u32) -> Estimate {
         self.counter.estimate(|| repeat_probability(self.ones, size, probes))
     }
 
     /// Records a value, which has set [`Single::fresh`] new cells.
     fn record(&mut self, size: u64, probes: u32) {
-        let sighting = if self.fresh == 0 { Sighting::Repeat } else { Sighting::First };
         let ones = self.ones;
+        let sighting = Sighting::of_fresh(self.fresh);
         self.counter.record(sighting, || repeat_probability(ones, size, probes));
         self.ones += self.fresh;
         self.fresh = 0;
@@ -247,21 +244,21 @@ impl Single {
     }
 }
 
-/// Probability that a new value of an attribute sets no new cell, where `ones` of its `size` are
-/// set.
+/// Returns the probability that a new value of an attribute sets no new cell, with `ones` of its
+/// `size` cells set.
 fn repeat_probability(ones: u64, size: u64, probes: u32) -> f64 {
     (ones as f64 / size as f64).powi(probes as i32)
 }
 
-/// Whether all cells of a combination are set, as those of single attributes of a small matrix are
-/// after many values: then there is nothing to look at, and nothing to set. Of larger combinations
-/// it is not known.
+/// Returns whether all cells of a combination are known to be set, so that none has to be read or
+/// written. This is only known of single attributes, whose cells fill up in a small matrix.
 fn is_full(step: &Step, singles: &[Single], sizes: &[u64]) -> bool {
     let attribute = step.attribute;
     step.combination.is_power_of_two() && singles[attribute].ones == sizes[attribute]
 }
 
-/// Hash functions number 1 + attribute, as in an MDBF: independent between attributes.
+/// Returns the indices of a value under the family of hash functions number 1 + attribute, as in an
+/// MDBF: independent between attributes.
 fn indices_of(sizes: &[u64], probes: u32, attribute: usize, digest: Digest) -> Probes {
     Probes::new(digest, 1 + attribute as u64, probes, sizes[attribute])
 }
@@ -269,7 +266,7 @@ fn indices_of(sizes: &[u64], probes: u32, attribute: usize, digest: Digest) -> P
 impl MembershipFilter for MatrixFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let sighting = if self.has_all(element.attributes) {
-            // A set cell implies those of its subsets, so there would be nothing to set.
+            // A set cell implies those of its subsets, so nothing is left to set.
             Sighting::Repeat
         } else {
             self.set_all(element.attributes);
@@ -289,7 +286,7 @@ impl MembershipFilter for MatrixFilter {
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
         self.have_all(
-            self.layout.all(),
+            all_of(self.sizes.len()),
             self.layout.maximal_of_all(),
             elements.attributes,
             answers,
@@ -321,12 +318,12 @@ impl MembershipFilter for MatrixFilter {
 
 #[cfg(test)]
 impl MatrixFilter {
-    /// The whole array, to compare matrices bit for bit.
+    /// Returns the whole array, to compare matrices bit for bit.
     pub(super) fn bits(&self) -> &BitArray {
         &self.bits
     }
 
-    /// The count of the values of each attribute.
+    /// Returns the count of the values of each attribute.
     pub(super) fn distinct_of_all(&self) -> Vec<Option<Estimate>> {
         (0..self.sizes.len()).map(|attribute| self.distinct_of(1 << attribute)).collect()
     }

@@ -1,34 +1,19 @@
 //! Queries: are the cells of the maximal legal subsets set?
 
 use super::MatrixFilter;
-use super::layout::Layout;
+use super::layout::with_room;
 use crate::hashing::{Digest, NumberedProbes};
-use crate::matrix_sizing::MAX_ATTRIBUTES;
 use crate::{Estimate, MultiAttributeFilter, Pattern, PatternAnswer, PatternColumns};
 
 /// The hash functions of an element's attributes.
 type Functions<const MOST: usize> = [NumberedProbes; MOST];
 
-/// Calls the method with room for the attributes, so that there is no more of it than is needed.
-macro_rules! with_room {
-    ($filter:ident.$method:ident($($argument:expr),*)) => {
-        match Layout::room($filter.sizes.len()) {
-            1 => $filter.$method::<1>($($argument),*),
-            2 => $filter.$method::<2>($($argument),*),
-            3 => $filter.$method::<3>($($argument),*),
-            4 => $filter.$method::<4>($($argument),*),
-            8 => $filter.$method::<8>($($argument),*),
-            _ => $filter.$method::<MAX_ATTRIBUTES>($($argument),*),
-        }
-    };
-}
-
 impl MatrixFilter {
-    /// Whether all k cells of each of the combinations at `places` are set, given their attributes'
-    /// digests; those of other attributes may be anything.
+    /// Returns whether all k cells of each of the combinations at `places` are set, given the
+    /// digests of their attributes; those of other attributes may be anything.
     #[inline]
     pub(super) fn are_set(&self, places: &[u16], digest: impl Fn(usize) -> Digest) -> bool {
-        with_room!(self.are_set_among(places, digest))
+        with_room!(self.sizes.len(), MOST => self.are_set_among::<MOST>(places, digest))
     }
 
     fn are_set_among<const MOST: usize>(
@@ -40,7 +25,7 @@ impl MatrixFilter {
         let words = self.bits.words();
         (0..self.probes).all(|number| {
             let indices = self.indices(&functions, number);
-            places.iter().all(|&place| bit(words, self.layout.way(place).cell(&indices)) != 0)
+            places.iter().all(|&place| bit(words, self.layout.cell_map(place).cell(&indices)) != 0)
         })
     }
 
@@ -57,11 +42,11 @@ impl MatrixFilter {
         functions
     }
 
-    /// The index of each attribute under function `number`.
+    /// Returns the index of each attribute under function `number`.
     #[inline]
     fn indices<const MOST: usize>(&self, functions: &Functions<MOST>, number: u32) -> [u64; MOST] {
         let mut indices = [0; MOST];
-        // Where there is as much room as attributes, the number of rounds is known beforehand.
+        // With exactly as much room as attributes, the number of rounds is a constant.
         let attributes = if MOST > 4 { self.sizes.len() } else { MOST };
         for (index, function) in indices.iter_mut().zip(functions).take(attributes) {
             *index = function.position(number);
@@ -70,14 +55,14 @@ impl MatrixFilter {
     }
 }
 
-/// The bit of a cell, as a number and no comparison: see `BitArray::set`.
+/// Returns the bit of a cell, as a number and not a comparison: see `BitArray::set`.
 #[inline]
 fn bit(words: &[u64], cell: u64) -> u64 {
     words[(cell / 64) as usize] >> (cell % 64) & 1
 }
 
-/// The answer where the cells of all maximal legal subsets are set, or not, of a query that is
-/// legal itself, or not.
+/// Returns the answer to a query, given whether the cells of all its maximal legal subsets are set,
+/// and whether it is legal itself.
 const fn answer(all_set: bool, legal: bool) -> PatternAnswer {
     match (all_set, legal) {
         (false, _) => PatternAnswer::Absent,
@@ -90,7 +75,7 @@ impl MultiAttributeFilter for MatrixFilter {
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
         let query = pattern.mask();
         let digest = |attribute: usize| {
-            // Of the others no cell is looked at.
+            // The cells of the other attributes are not looked at.
             pattern.attributes[attribute].unwrap_or(Digest::from_value(0))
         };
         let legal = self.layout.place(query).is_some();
@@ -112,7 +97,8 @@ impl MultiAttributeFilter for MatrixFilter {
         answers.extend(are_set.into_iter().map(|all_set| answer(all_set, legal)));
     }
 
-    /// For single attributes only: see the head of this file for why there is no more.
+    /// Returns the count of single attributes only: see the module [`matrix`](super) for the
+    /// reason.
     fn distinct_of(&self, mask: u32) -> Option<Estimate> {
         if mask.count_ones() != 1 {
             return None;

@@ -1,15 +1,15 @@
-//! The parameters of a matrix, and their rules.
+//! The parameters of a matrix and their rules.
 
 use super::MatrixFilter;
 use crate::MembershipFilter;
 use crate::matrix_sizing::{
-    MAX_ATTRIBUTES, best_plan, cells as cells_of, is_legal, least_plan, legal_combinations,
+    MAX_ATTRIBUTES, all_of, best_plan, cells as cells_of, is_legal, least_plan, legal_combinations,
     rate_of_query,
 };
 use crate::saved::{MAX_LIST, saved};
 use crate::sizing::{DEFAULT_PROBES, MAX_PROBES};
 use crate::spec::{
-    FilterKind, FilterSpec, Parameters, Query, Shape, Sizing, SpecError, array_bits,
+    FilterKind, FilterSpec, Parameters, Query, Shape, Sizing, SpecError, array_bits, check_range,
 };
 
 /// Most combinations that a matrix stores: an insert sets k cells of each.
@@ -18,7 +18,7 @@ pub const MAX_COMBINATIONS: usize = 4096;
 /// Most cells: 2^40 bytes.
 const MAX_CELLS: u128 = 1 << 43;
 
-/// How the cells of a matrix are numbered; both ways are bijections onto `0..M`.
+/// Numbering of the cells of a matrix; both variants are bijections onto `0..M`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum IndexMap {
     /// Combination after combination, in the order of their masks; within one, attribute 1 fastest.
@@ -38,18 +38,19 @@ pub struct MatrixSpec {
     pub cuts: Vec<u32>,
     /// Hash functions (k).
     pub probes: u32,
-    /// How the cells are numbered.
+    /// Numbering of the cells.
     pub index_map: IndexMap,
 }
 
-/// Elements that a matrix is made for: as many as the usual k is right for, if nothing is known.
+/// Returns the number of elements for which a matrix is sized: by default those for which
+/// [`DEFAULT_PROBES`] is the best k.
 pub(crate) fn usual_elements(cells: u64, expected: Option<u64>) -> f64 {
     let usual = cells as f64 * std::f64::consts::LN_2 / f64::from(DEFAULT_PROBES);
     expected.map_or(usual, |n| n.max(1) as f64)
 }
 
-/// The matrix of a kind with the best of these families of cuts: as large as the memory, or as
-/// small as the rate allows.
+/// Returns the matrix of a kind with the best of these families of cuts: the largest that fits the
+/// memory, or the smallest that reaches the rate.
 pub(crate) fn matrix_of(
     kind: FilterKind,
     families: fn(usize) -> Vec<Vec<u32>>,
@@ -84,18 +85,14 @@ pub(crate) fn matrix_of(
     Ok(MatrixSpec::cbfm(attributes, plan.size, &plan.cuts, plan.probes).into())
 }
 
-/// Whether there are as many attributes as a matrix can have.
+/// Checks the number of attributes of a matrix.
 pub(crate) fn check_attributes(attributes: usize) -> Result<(), SpecError> {
-    if attributes == 0 || attributes > MAX_ATTRIBUTES {
-        return Err(SpecError::new(format!(
-            "a matrix is for 1 to {MAX_ATTRIBUTES} attributes, not {attributes}; 3 works"
-        )));
-    }
-    Ok(())
+    check_range("a matrix is for", 1..=MAX_ATTRIBUTES as u64, "attributes", attributes as u64, 3)
 }
 
 impl MatrixSpec {
-    /// Cells of the matrix (M); `None` beyond 2^64, which [`FilterSpec::check`] rejects.
+    /// Returns the cells of the matrix (M); `None` beyond 2^64, which [`FilterSpec::check`]
+    /// rejects.
     pub fn cells(&self) -> Option<u64> {
         cells_of(&self.sizes, &self.cuts)?.try_into().ok()
     }
@@ -117,12 +114,8 @@ impl Parameters for MatrixSpec {
     fn check(&self) -> Result<(), SpecError> {
         let attributes = self.sizes.len();
         check_attributes(attributes)?;
-        if self.probes == 0 || self.probes > MAX_PROBES as u32 {
-            return Err(SpecError::new(format!(
-                "a matrix has 1 to {MAX_PROBES} hash functions, not {}; 4 works",
-                self.probes
-            )));
-        }
+        let most = MAX_PROBES as u64;
+        check_range("a matrix has", 1..=most, "hash functions", self.probes.into(), 4)?;
         if self.sizes.contains(&0) {
             return Err(SpecError::new(
                 "every attribute of a matrix has a size of at least 1, not 0; 1 works",
@@ -140,9 +133,7 @@ impl Parameters for MatrixSpec {
                 )));
             }
         }
-        let combinations = (0..1_u32 << attributes)
-            .filter(|&combination| is_legal(combination, &self.cuts))
-            .count();
+        let combinations = legal_combinations(attributes, &self.cuts).len();
         if combinations > MAX_COMBINATIONS {
             return Err(SpecError::new(format!(
                 "a matrix stores at most {MAX_COMBINATIONS} combinations of attributes, not {combinations}; cut more (cutting the pairs works)"
@@ -175,7 +166,7 @@ impl Parameters for MatrixSpec {
     }
 
     fn stored(&self) -> Vec<u32> {
-        let full = ((1_u64 << self.sizes.len()) - 1) as u32;
+        let full = all_of(self.sizes.len());
         let mut stored = legal_combinations(self.sizes.len(), &self.cuts);
         stored.retain(|&mask| mask != 0 && mask != full);
         stored

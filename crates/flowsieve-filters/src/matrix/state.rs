@@ -1,4 +1,4 @@
-//! The matrix on disk, and the union of two.
+//! Saving, loading and uniting matrices.
 
 use super::MatrixFilter;
 use crate::Estimate;
@@ -11,7 +11,7 @@ impl FilterState for MatrixFilter {
         for single in &self.singles {
             state.distinct(Some(&single.counter))?;
         }
-        state.u8(u8::from(self.united))?;
+        state.flag(self.united)?;
         for &first in &self.firsts {
             state.count(first)?;
         }
@@ -33,7 +33,7 @@ impl FilterState for MatrixFilter {
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
-        // Nothing comes from nothing: with an empty side the raw counts are those of the other one.
+        // The raw counts of a union are unknown, unless one side is empty.
         if self.bits.ones() == 0 {
             self.firsts.clone_from(&other.firsts);
             self.united = other.united;
@@ -61,7 +61,7 @@ impl FilterState for MatrixFilter {
 }
 
 impl MatrixFilter {
-    /// Counts the set cells of each attribute alone.
+    /// Recounts the set cells of each attribute alone.
     fn recount(&mut self) {
         for step in self.layout.steps.iter().skip(1).filter(|step| step.parent == 0) {
             let cells =

@@ -6,7 +6,7 @@ use crate::{Pattern, PatternAnswer, PatternColumns};
 use proptest::prelude::*;
 
 impl Layout {
-    /// Cell of a tuple of indices, `None` where the attribute is null.
+    /// Returns the cell of a tuple of indices, with `None` for null.
     fn cell(&self, tuple: &[Option<u64>]) -> u64 {
         let combination =
             tuple.iter().enumerate().map(|(i, index)| u32::from(index.is_some()) << i).sum();
@@ -32,7 +32,7 @@ fn check_cells(sizes: &[u64], cuts: &[u32], cells: u64, rows: &[Row<'_>]) {
     }
 }
 
-/// From an independent computation.
+/// Cells from an independent computation.
 #[test]
 fn cells_of_small_matrices() {
     let rows: &[Row<'_>] = &[
@@ -244,7 +244,8 @@ proptest! {
         prop_assert_eq!(filter.distinct_of(1).unwrap(), Estimate::default());
     }
 
-    /// Against the definition: cells one by one, and what sets a new one.
+    /// Compares with the definition: sets cells one by one and counts insertions that set a new
+    /// one.
     #[test]
     fn raw_counts_of_combinations_are_insertions_that_set_a_cell(
         spec in specs(),
@@ -355,40 +356,10 @@ fn values_of_single_attributes_are_counted_without_bias() {
     }
 }
 
-/// Worth running in release mode too.
+/// Queries batches of any length with hits, misses and mixtures of both, in empty to crowded
+/// matrices.
 #[test]
-fn the_array_knows_how_many_of_its_cells_are_set() {
-    let mut filter = MatrixFilter::bfm(3, 50, 4).unwrap();
-    for number in 0..500_u64 {
-        let digests = [0, 1, 2].map(|i| Digester::new(i).digest(&number.to_le_bytes()));
-        filter.insert(with_attributes(&digests));
-    }
-    let counted = (0..filter.bits.len()).filter(|&cell| filter.bits.get(cell));
-    assert_eq!(counted.count() as u64, filter.bits.ones());
-    // 50³ cells take 4 · 500 marks, of which few fall together.
-    assert!(filter.bits.ones() > 2000);
-}
-
-/// One attribute: the matrix is a standard filter with an estimate of its own.
-#[test]
-fn elements_of_one_attribute_are_counted() {
-    let mut filter = MatrixFilter::new(&MatrixSpec {
-        sizes: vec![8000],
-        cuts: vec![],
-        probes: 4,
-        index_map: IndexMap::Rank,
-    })
-    .unwrap();
-    for i in 0..1000_u64 {
-        filter.insert(with_attributes(&[Digester::new(0).digest(&i.to_le_bytes())]));
-    }
-    let estimate = filter.distinct().unwrap();
-    assert!((estimate.distinct - 1000.0).abs() < 4.0 * estimate.std_error() + 1.0);
-}
-
-/// Batches of any length, hits, misses and mixtures of them, in empty to crowded matrices.
-#[test]
-fn a_batch_is_its_elements_one_by_one() {
+fn batches_of_queries_equal_single_queries() {
     for (sizes, cuts, elements) in [
         (vec![5000], vec![], 1000),
         (vec![60, 90], vec![], 400),
@@ -430,14 +401,14 @@ fn a_batch_is_its_elements_one_by_one() {
     }
 }
 
-/// Digests of the attributes of an element.
+/// Returns the digests of the attributes of an element.
 fn digests_of(attributes: usize, number: u64) -> Vec<Digest> {
     (0..attributes as u64).map(|i| Digester::new(i).digest(&number.to_le_bytes())).collect()
 }
 
-/// Of all combinations, with sizes that are all different, and cuts.
+/// Queries all combinations, with different sizes and with cuts.
 #[test]
-fn many_patterns_have_the_answers_of_each() {
+fn batches_of_patterns_equal_single_patterns() {
     for (sizes, cuts) in [
         (vec![50, 90], vec![]),
         (vec![40, 60, 30, 80], vec![0b0011, 0b1100]),
@@ -466,8 +437,8 @@ fn many_patterns_have_the_answers_of_each() {
     }
 }
 
-/// Of a small matrix all cells of single attributes are set after a while, and those of pairs are
-/// not: by insertions one by one and in batches, with few functions and many.
+/// In a small matrix all cells of single attributes are set after a while, but not those of pairs.
+/// Inserts one by one and in batches, with few functions and many.
 #[test]
 fn a_matrix_whose_single_attributes_are_full_goes_on() {
     for probes in [2, 7] {
@@ -475,7 +446,7 @@ fn a_matrix_whose_single_attributes_are_full_goes_on() {
             MatrixSpec { probes, index_map: IndexMap::Rank, sizes: vec![40, 50], cuts: vec![] };
         let pair = |number: u64| {
             let value = |at: u64, number: u64| Digester::new(at).digest(&number.to_le_bytes());
-            // Few pairs of the values, so that cells are left.
+            // Few pairs of the values, so that some cells stay clear.
             [value(0, number % 150), value(1, number % 150 + number / 150)]
         };
         let pairs: Vec<[Digest; 2]> = (0..300).map(pair).collect();
@@ -511,8 +482,8 @@ fn a_matrix_whose_single_attributes_are_full_goes_on() {
     }
 }
 
-/// A BFM with k = 6, and of the same memory a CBFM with k = 3 that stores two pairs: tuples of
-/// values none of which is there are taken for elements with the sixth power of the fill by both.
+/// A BFM with k = 6, and a CBFM of the same memory with k = 3 that stores two pairs: for both,
+/// tuples of absent values are false positives with the sixth power of the fill.
 #[test]
 fn half_the_functions_for_two_combinations_make_an_equal_rate() {
     const ELEMENTS: u64 = 240_000;
@@ -524,7 +495,7 @@ fn half_the_functions_for_two_combinations_make_an_equal_rate() {
             .collect()
     };
     let mut rates = Vec::new();
-    // The cells of a maximal combination have as many attributes as are not cut.
+    // The cells of a maximal combination have all attributes that are not cut.
     for (cuts, probes, uncut) in [(vec![], 6, 3), (vec![0b011], 3, 2)] {
         let size = crate::matrix_sizing::largest_size(3, &cuts, CELLS);
         let mut filter = MatrixFilter::new(&MatrixSpec {
@@ -546,12 +517,12 @@ fn half_the_functions_for_two_combinations_make_an_equal_rate() {
         let rate = answers.into_iter().filter(|&there| there).count() as f64 / ASKED as f64;
         let load = f64::from(probes) * ELEMENTS as f64 / size.pow(uncut) as f64;
         let expected = (1.0 - (-load).exp()).powi(6);
-        // Of 6 000 that are taken for elements the standard error is 1.3 of 100.
+        // With 6 000 false positives the standard error is 1.3 %.
         assert!((rate / expected - 1.0).abs() < 0.05, "{rate} {expected}");
         rates.push(rate);
     }
-    // The BFM's is higher by what its cells of single attributes and pairs take from the others:
-    // 7 of 100 at this size, and less in larger ones.
+    // The rate of the BFM is 7 % higher at this size, since its cells of single attributes and
+    // pairs leave fewer for the others; less in larger matrices.
     let ratio = rates[0] / rates[1];
     assert!((0.97..1.15).contains(&ratio), "{rates:?}");
 }

@@ -28,9 +28,9 @@
 //! | CBFM | product of F(T) over the maximal legal subsets T of the query | the same |
 //!
 //! F(T) = f(Π_{i ∈ T} mᵢ) for two or more attributes if that combination is new, g(f(mᵢ)) for one.
-//! The product takes combinations for independent. Two that share an attribute b, {a,b} and {b,c},
-//! are not quite, since their cells stand in the same row of b. With their loads u and v one
-//! function finds both set with
+//! The product assumes independent combinations. Two that share an attribute b, {a,b} and {b,c},
+//! are not quite independent, since their cells are in the same row of b. With their loads u and v
+//! one function finds both set with
 //!
 //! ```text
 //! (1 - e^-u) (1 - e^-v) + e^-(u+v) (e^(kn / (m_a m_b m_c)) - 1)        u = kn / (m_a m_b), v = kn / (m_b m_c)
@@ -39,9 +39,9 @@
 //! so the rate is above the product by a term of 1/m: 1.5 % at m = 120, u = v = 0.6 and k = 2; 6 %
 //! at m = 12 and k = 1. (`tests/laws/shared_attributes.rs` measures it.)
 //!
-//! A combination T that *does* occur in the set has F(T) = 1 whatever the formula says. **All of it
-//! is for evenly spread values**: a value that occurs with D others owns k rows of m cells only, so
-//! its next new pair is a false positive with (1 - (1-ρ) e^(-D/m))^k however large the matrix is.
+//! A combination T that *does* occur in the set has F(T) = 1. **All formulas are for evenly spread
+//! values**: a value that occurs with D others only has k rows of m cells, so its next new pair is
+//! a false positive with (1 - (1-ρ) e^(-D/m))^k, however large the matrix is.
 //!
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, formulas (1) and (4).
@@ -55,25 +55,27 @@ pub use cells::{
     weighted_sizes,
 };
 pub use plans::{MatrixPlan, best_plan, cut_families, least_plan};
+pub(crate) use rates::known_or;
 pub use rates::{
-    PartLoad, attribute_size, cmdbf_fpr, load_of_rows, matrix_fpr, mdbf_fpr, rate_of_query,
-    rate_with_rows, table_probes, uncut_fpr,
+    PartLoad, attribute_size, cmdbf_fpr, matrix_fpr, mdbf_fpr, rate_of_query, table_probes,
+    uncut_fpr,
 };
 
 /// Most attributes of an element.
 pub const MAX_ATTRIBUTES: usize = 16;
 
-/// Whether a combination is stored: it contains no cut.
+/// Returns whether a combination is stored: it contains no cut.
 pub fn is_legal(combination: u32, cuts: &[u32]) -> bool {
     cuts.iter().all(|cut| combination & cut != *cut)
 }
 
-/// The stored combinations L, the empty one included, in ascending order.
+/// Returns the stored combinations L, including the empty one, in ascending order.
 pub fn legal_combinations(attributes: usize, cuts: &[u32]) -> Vec<u32> {
     (0..1 << attributes).filter(|&combination| is_legal(combination, cuts)).collect()
 }
 
-/// The legal subsets of `query` that no other legal subset of it contains, in ascending order.
+/// Returns the legal subsets of `query` that no other legal subset of it contains, in ascending
+/// order.
 ///
 /// They suffice to answer it: a set cell of a combination implies the cells of its subsets under
 /// the same hash function. For disjoint cuts of rᵢ attributes there are Π rᵢ of them, which can be
@@ -91,7 +93,7 @@ pub fn maximal_legal_subsets(query: u32, cuts: &[u32]) -> Vec<u32> {
     maximal
 }
 
-/// All subsets of `set`, itself and the empty one included.
+/// Iterates over all subsets of `set`, including itself and the empty one.
 fn subsets(set: u32) -> impl Iterator<Item = u32> {
     let mut next = Some(set);
     std::iter::from_fn(move || {
@@ -101,7 +103,12 @@ fn subsets(set: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The attributes in `combination`, ascending.
+/// Returns the mask of all attributes.
+pub(crate) const fn all_of(attributes: usize) -> u32 {
+    ((1_u64 << attributes) - 1) as u32
+}
+
+/// Iterates over the attributes in `combination` in ascending order.
 pub(super) fn members(combination: u32) -> impl Iterator<Item = usize> {
     let mut left = combination;
     std::iter::from_fn(move || {

@@ -1,11 +1,11 @@
-//! Which cuts, size and k suit a memory or a rate.
+//! The best cuts, size and k for a memory or a rate.
 
 use super::rates::rate_of_subsets;
 use super::{cells, largest_size, maximal_legal_subsets};
 use crate::MAX_COMBINATIONS;
 use crate::sizing::{MAX_PROBES, least_size};
 
-/// A cut family with the size and the k that suit it.
+/// A cut family with its best size and k.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatrixPlan {
     /// The cuts.
@@ -18,9 +18,10 @@ pub struct MatrixPlan {
     pub fpr: f64,
 }
 
-/// The cut families among which [`best_plan`] chooses: combinations of at most r attributes are
-/// kept, for r = d (no cut) down to 2; and disjoint pairs {1,2}, {3,4}, … are cut, one to d/2 of
-/// them. Those with more than [`MAX_COMBINATIONS`] combinations are left out.
+/// Returns the cut families among which [`best_plan`] chooses: those that keep the combinations of
+/// at most r attributes, for r = d (no cut) down to 2; and those that cut one to d/2 of the
+/// disjoint pairs {1,2}, {3,4}, … Families with more than [`MAX_COMBINATIONS`] combinations are
+/// left out.
 pub fn cut_families(attributes: usize) -> Vec<Vec<u32>> {
     let of_order = |order: usize| -> Vec<u32> {
         (1..1_u32 << attributes).filter(|cut| cut.count_ones() as usize == order).collect()
@@ -38,16 +39,16 @@ pub fn cut_families(attributes: usize) -> Vec<Vec<u32>> {
     };
     let levels =
         (2..attributes).rev().filter(|&kept| few(of_at_most(kept))).map(|kept| of_order(kept + 1));
-    // Three of the four subsets of a cut pair stay.
+    // A cut pair keeps three of its four subsets.
     let pairs = (1..=attributes / 2)
         .filter(|&pairs| attributes > 2 && few(3_u64.pow(pairs as u32) << (attributes - 2 * pairs)))
         .map(|pairs| (0..pairs).map(|pair| 0b11 << (2 * pair)).collect());
     few(1 << attributes).then(Vec::new).into_iter().chain(levels).chain(pairs).collect()
 }
 
-/// The plan of the least predicted rate for a query with all attributes, with at most `most` cells,
-/// `elements` distinct elements and all attribute values known (α = 1, as in traffic); `None` if
-/// none fits.
+/// Returns the plan with the lowest predicted rate for a query with all attributes, with at most
+/// `most` cells, `elements` distinct elements and all attribute values known (α = 1, as in
+/// traffic); `None` if none fits.
 pub fn best_plan(
     families: &[Vec<u32>],
     attributes: usize,
@@ -63,7 +64,8 @@ pub fn best_plan(
         .min_by(|a, b| a.fpr.total_cmp(&b.fpr))
 }
 
-/// The plan of the fewest cells whose predicted rate, as in [`best_plan`], is at most `fpr`.
+/// Returns the plan with the fewest cells whose predicted rate, as in [`best_plan`], is at most
+/// `fpr`.
 pub fn least_plan(
     families: &[Vec<u32>],
     attributes: usize,
@@ -82,12 +84,12 @@ pub fn least_plan(
         .map(|(_, plan)| plan)
 }
 
-/// A cut family at a given size, with the k of the least predicted rate.
+/// Returns the plan of a cut family at a given size, with the k of the lowest predicted rate.
 fn plan_of_size(cuts: &[u32], attributes: usize, size: u64, elements: f64) -> MatrixPlan {
     let sizes = vec![size; attributes];
     let full = (1 << attributes) - 1;
     let asked = maximal_legal_subsets(full, cuts);
-    // A new element of one attribute has a value that does not occur.
+    // The value of a new element of one attribute does not occur.
     let known = if attributes == 1 { 0.0 } else { 1.0 };
     let (probes, fpr) = (1..=MAX_PROBES as u32)
         .map(|probes| (probes, rate_of_subsets(&asked, &sizes, probes, elements, known)))

@@ -28,7 +28,7 @@ fn cells_by_inclusion_exclusion(sizes: &[u64], cuts: &[u32]) -> Option<i128> {
     })
 }
 
-/// Counts from an independent computation.
+/// Cells from an independent computation.
 #[test]
 fn cells_of_cut_families() {
     for (sizes, cuts, expected) in [
@@ -80,10 +80,9 @@ fn maximal_legal_subsets_can_be_more_than_the_attributes() {
     assert_eq!(maximal_legal_subsets(0, &OVERLAPPING), [0]);
 }
 
-/// Table 3 (n = 1000, three attributes): ε, k, m, megabytes of the BFM as printed, of the CBFM
-/// as printed. The first two BFM cells are 13 125.9996 and 105 007.9968: the paper cuts the
-/// integer part off and rounds the fraction to 1.00, losing the carry; where that happens both
-/// roundings are tested.
+/// Table 3 (n = 1000, three attributes): ε, k, m, and the printed megabytes of BFM and CBFM. The
+/// first two BFM cells are 13 125.9996 and 105 007.9968: the paper splits off the integer part and
+/// rounds the fraction to 1.00, losing the carry; there both roundings are accepted.
 #[test]
 fn table_3() {
     let two = |megabytes: f64| format!("{megabytes:.2}");
@@ -146,7 +145,7 @@ fn figures_11_and_12() {
         (5, 1_419_857, 162_129, 23),
         (8, 6_975_757_441, 796_539_777, 191),
     ] {
-        // With two attributes the pair is all that there is, and it stays.
+        // With two attributes the only pair is kept.
         let cuts = if attributes == 2 { &[][..] } else { &[0b11] };
         assert_eq!(cells(&vec![16; attributes], &[]), Some(bfm));
         assert_eq!(cells(&vec![16; attributes], cuts), Some(cbfm));
@@ -218,7 +217,7 @@ fn rates_of_figure_7() {
     assert!(near(cbfm(8191, &[0b011], 0b001), 1.0));
     assert!(near(cbfm(11_583, &OVERLAPPING, 0b111), 6.471_000_935_633_525e-5));
     assert!(near(cbfm(11_583, &OVERLAPPING, 0b110), 6.471_000_935_633_525e-5));
-    // α moves the rate of single attributes only.
+    // α only changes the rate of single attributes.
     let of_one = |known| matrix_fpr(&[100; 2], &[], 1, 10.0, known, 0b01);
     assert!(near(of_one(0.5), 0.5 + 0.5 * of_one(0.0)));
 }

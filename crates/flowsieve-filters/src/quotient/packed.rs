@@ -1,4 +1,4 @@
-//! The bytes of a quotient filter: how they are written, and how they are asked where they lie.
+//! The bytes of a quotient filter: writing them, and querying them in place.
 //!
 //! All numbers are little-endian, and bits are counted from the lowest one of a byte.
 //!
@@ -16,7 +16,7 @@
 //! fingerprints with the same counts are always the same bytes.
 
 use crate::hashing::Checksum;
-use crate::saved::LoadError;
+use crate::saved::{LoadError, check_tail};
 use std::convert::Infallible;
 
 const MARK: [u8; 8] = *b"\x89FQUOTI\n";
@@ -31,21 +31,22 @@ const BLOCK: u64 = 64;
 /// Buckets between two entries of the directory of counts.
 const COUNT_BLOCK: u64 = 512;
 
-/// Most distinct fingerprints: the directory has their numbers in 32 bits.
+/// Most distinct fingerprints: the directory holds their numbers in 32 bits.
 pub(super) const MAX_DISTINCT: u64 = u32::MAX as u64;
 
 /// Most bits of all counts, so that sums of places do not overflow.
 const MAX_COUNT_BITS: u64 = 1 << 40;
 
-/// Bits that one reading of eight bytes has at least.
+/// Bits that eight bytes hold at least from any bit of the first byte on.
 const READABLE: u32 = 57;
 
-/// A saved filter that can be asked for a few of its bytes.
+/// A saved filter of which a few bytes can be read.
 pub trait Words {
-    /// Why they cannot be had.
+    /// Error of a failed read.
     type Error;
 
-    /// Eight bytes from a place on, as a little-endian number. Bytes beyond the end are 0.
+    /// Returns the eight bytes from a place on as a little-endian number. Bytes beyond the end are
+    /// 0.
     ///
     /// # Errors
     ///
@@ -70,18 +71,18 @@ impl Words for &[u8] {
 
 /// The head of a saved filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head {
+pub(super) struct Head {
     /// Bits of a fingerprint (p).
-    fingerprint: u32,
+    pub(super) fingerprint: u32,
     /// Distinct fingerprints (n).
-    distinct: u64,
+    pub(super) distinct: u64,
     /// Sum of the counts.
-    insertions: u64,
+    pub(super) insertions: u64,
     count_bits: u64,
 }
 
 impl Head {
-    /// Bits of a bucket's number (q).
+    /// Returns the bits of a bucket's number (q).
     fn quotient(self) -> u32 {
         self.distinct.max(1).ilog2()
     }
@@ -94,8 +95,8 @@ impl Head {
         1 << self.quotient()
     }
 
-    /// Bytes of the directory of fingerprints, that of counts, the runs, the remainders, and the
-    /// counts.
+    /// Returns the bytes of the directory of fingerprints, that of counts, the runs, the
+    /// remainders, and the counts.
     fn sections(self) -> [u64; 5] {
         [
             self.buckets().div_ceil(BLOCK) * 4,
@@ -110,7 +111,7 @@ impl Head {
 /// Where the parts of a filter are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    head: Head,
+    pub(super) head: Head,
     before: Part,
     counts_before: Part,
     runs: Part,
@@ -126,7 +127,7 @@ struct Part {
 }
 
 impl Part {
-    /// So many bits (57 at most) from a place on; beyond the end they are 0.
+    /// Returns `number` bits (57 at most) from a place on; bits beyond the end are 0.
     fn bits<W: Words>(self, of: &W, at: u64, number: u32) -> Result<u64, W::Error> {
         let first = at / 8;
         if first >= self.bytes {
@@ -159,7 +160,7 @@ impl Layout {
             insertions: of.word(24)?,
             count_bits: of.word(32)?,
         };
-        if !super::FINGERPRINTS.contains(&head.fingerprint) {
+        if !super::FINGERPRINTS.contains(&head.fingerprint.into()) {
             return damaged(10, "fingerprints have 8 to 56 bits");
         }
         if head.distinct > MAX_DISTINCT.min(1 << head.fingerprint) {
@@ -181,11 +182,7 @@ impl Layout {
         Ok(Ok(Self { head, before, counts_before, runs, remainders, counts }))
     }
 
-    pub(super) fn fingerprint_bits(&self) -> u32 {
-        self.head.fingerprint
-    }
-
-    /// The number of a fingerprint in ascending order, if it is there.
+    /// Returns the number of a fingerprint in ascending order, or `None` if it is not stored.
     pub(super) fn find<W: Words>(&self, of: &W, fingerprint: u64) -> Result<Option<u64>, W::Error> {
         let remainder_bits = self.head.remainder();
         let bucket = fingerprint >> remainder_bits;
@@ -210,7 +207,8 @@ impl Layout {
         Ok(None)
     }
 
-    /// The place in the runs behind `zeros` zeros (fewer than 64) from a place on.
+    /// Returns the place in the runs after `zeros` zeros (fewer than 64) from a place on, or `None`
+    /// if there are fewer.
     fn behind_zeros<W: Words>(
         &self,
         of: &W,
@@ -243,48 +241,33 @@ pub(super) struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// The filter that these bytes are, which have the length that their head says.
+    /// Opens the filter in these bytes, without comparing them with their checksum.
     pub(super) fn open(bytes: &'a [u8]) -> Result<Self, LoadError> {
         let layout = whole(Layout::read(&bytes, bytes.len() as u64));
         layout.map(|layout| Self { layout, bytes })
     }
 
-    /// The same, if the bytes are those that were written, to the last bit.
+    /// Opens the filter and checks that the bytes are those that were written, to the last bit.
     pub(super) fn check(bytes: &'a [u8]) -> Result<Self, LoadError> {
         let packed = Self::open(bytes)?;
-        let damaged = |offset, reason| LoadError::Damaged { offset, reason };
-        let (before, stored) = bytes.split_at(bytes.len() - TAIL);
-        if Checksum::of(before).to_le_bytes() != stored {
-            return Err(damaged(before.len() as u64, "its checksum is another one"));
-        }
+        check_tail(bytes)?;
         let (distinct, insertions) = sums(packed.entries());
-        let Head { fingerprint, .. } = packed.head();
-        if (distinct, insertions) != (packed.distinct(), packed.insertions())
+        let head = packed.head();
+        if (distinct, insertions) != (head.distinct, head.insertions)
             || !packed.entries().is_sorted_by(|one, next| one.0 < next.0)
-            || pack(fingerprint, distinct, packed.entries()) != bytes
+            || pack(head.fingerprint, distinct, packed.entries()) != bytes
         {
-            return Err(damaged(HEAD as u64, "its parts contradict each other"));
+            let reason = "its parts contradict each other";
+            return Err(LoadError::Damaged { offset: HEAD as u64, reason });
         }
         Ok(packed)
     }
 
-    fn head(&self) -> Head {
+    pub(super) fn head(&self) -> Head {
         self.layout.head
     }
 
-    pub(super) fn fingerprint_bits(&self) -> u32 {
-        self.layout.fingerprint_bits()
-    }
-
-    pub(super) fn distinct(&self) -> u64 {
-        self.head().distinct
-    }
-
-    pub(super) fn insertions(&self) -> u64 {
-        self.head().insertions
-    }
-
-    /// All fingerprints in ascending order, with their counts.
+    /// Iterates over all fingerprints in ascending order, with their counts.
     pub(super) fn entries(&self) -> Entries<'a> {
         Entries { packed: *self, number: 0, bucket: 0, at: 0, count_at: 0 }
     }
@@ -301,7 +284,7 @@ impl<'a> Packed<'a> {
         self.find(fingerprint).is_some()
     }
 
-    /// How often a fingerprint was inserted.
+    /// Returns how often a fingerprint was inserted.
     pub(super) fn count(&self, fingerprint: u64) -> u64 {
         let Some(number) = self.find(fingerprint) else {
             return 0;
@@ -319,7 +302,7 @@ impl<'a> Packed<'a> {
         self.count_at(at).map_or(0, |(count, _)| count)
     }
 
-    /// The count at a place, and the place behind it.
+    /// Returns the count at a place, and the place after it; `None` if there is no count.
     fn count_at(&self, at: u64) -> Option<(u64, u64)> {
         let counts = self.layout.counts;
         if at >= self.head().count_bits {
@@ -384,15 +367,14 @@ impl Iterator for Entries<'_> {
     }
 }
 
-/// How many entries there are, and the sum of their counts.
+/// Returns the number of entries, and the sum of their counts.
 pub(super) fn sums(entries: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
     entries.fold((0, 0), |(distinct, insertions), (_, count)| {
         (distinct + 1, u64::saturating_add(insertions, count))
     })
 }
 
-/// The bytes of these fingerprints with their counts, which come in ascending order and are so
-/// many.
+/// Returns the bytes of `distinct` fingerprints with their counts, which come in ascending order.
 pub(super) fn pack(
     fingerprint: u32,
     distinct: u64,
@@ -402,7 +384,7 @@ pub(super) fn pack(
     let (mut before, mut counts_before) = (Vec::new(), Vec::new());
     let (mut runs, mut remainders, mut counts) = <(Bits, Bits, Bits)>::default();
     let mut bucket = 0;
-    // Ends the buckets before one, and begins those that follow.
+    // Ends and begins buckets up to `until`, before fingerprint `number`.
     let mut begin = |until: u64, number: u64, runs: &mut Bits, counts: &Bits| {
         while bucket < until {
             if bucket > 0 {
@@ -412,7 +394,7 @@ pub(super) fn pack(
                 before.extend((number as u32).to_le_bytes());
             }
             if bucket % COUNT_BLOCK == 0 {
-                counts_before.extend(counts.len().to_le_bytes());
+                counts_before.extend(counts.len.to_le_bytes());
             }
             bucket += 1;
         }
@@ -426,7 +408,7 @@ pub(super) fn pack(
     }
     begin(head.buckets(), distinct, &mut runs, &counts);
     runs.push(0, 1);
-    head.count_bits = counts.len();
+    head.count_bits = counts.len;
     let mut bytes = Vec::with_capacity(HEAD + head.sections().iter().sum::<u64>() as usize + TAIL);
     bytes.extend(MARK);
     bytes.extend(VERSION.to_le_bytes());
@@ -445,25 +427,21 @@ pub(super) fn pack(
     bytes
 }
 
-/// The lowest bits, 63 at most.
+/// Returns the mask of the lowest bits, 63 at most.
 const fn low(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// Bits, one behind the other.
+/// A growing sequence of bits.
 #[derive(Debug, Default)]
 struct Bits {
     bytes: Vec<u8>,
-    /// Those that do not fill eight bytes yet.
+    /// The last bits, which do not fill eight bytes yet.
     open: u64,
     len: u64,
 }
 
 impl Bits {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
     /// Appends the low bits of a value, 63 at most.
     fn push(&mut self, value: u64, number: u32) {
         let used = (self.len % 64) as u32;
@@ -475,8 +453,8 @@ impl Bits {
         }
     }
 
-    /// Appends a number in Elias' gamma code: as many zeros as it has bits behind its first, a one,
-    /// and those bits.
+    /// Appends a number in Elias' gamma code: as many zeros as it has bits after its first one, a
+    /// one, and those bits.
     fn push_gamma(&mut self, number: u64) {
         let behind = number.max(1).ilog2().min(READABLE - 1);
         self.push(1 << behind, behind + 1);

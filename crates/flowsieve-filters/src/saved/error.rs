@@ -1,13 +1,13 @@
-//! Why a saved filter cannot be loaded, or two cannot be united.
+//! Errors of loading and of uniting saved filters.
 
 use crate::SpecError;
 use std::io;
 
-/// Why there is no filter; each is one sentence.
+/// Error of loading a filter, in one sentence.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The bytes cannot be had.
+    /// The bytes cannot be read.
     #[error("it cannot be read")]
     Unreadable(#[from] io::Error),
     /// No file has this name.
@@ -15,17 +15,17 @@ pub enum LoadError {
         "there is no such file; check the path, or save a filter with `flowsieve count --save-filter`"
     )]
     Missing,
-    /// A directory.
+    /// The name is that of a directory.
     #[error(
         "this is a directory, and a saved filter is a file; name the file that `flowsieve count --save-filter` wrote"
     )]
     Directory,
-    /// Something else altogether.
+    /// The file is no saved filter.
     #[error(
         "this is no saved filter: its first bytes are not those that `flowsieve count --save-filter` writes"
     )]
     Foreign,
-    /// An unknown version.
+    /// The version is unknown.
     #[error(
         "this saved filter is of version {0} of the format, and only version {known} is known here; make it again",
         known = super::VERSION
@@ -34,7 +34,7 @@ pub enum LoadError {
     /// The file ends before the filter does.
     #[error("the saved filter is cut short: it ends at byte {length}, within {part}")]
     CutShort {
-        /// Bytes that are there.
+        /// Bytes of the file.
         length: u64,
         /// The part that is cut short.
         part: &'static str,
@@ -44,12 +44,12 @@ pub enum LoadError {
         "the saved filter has {length} bytes, and {claimed} by its head: it is cut short or damaged"
     )]
     Length {
-        /// Bytes that are there.
+        /// Bytes of the file.
         length: u64,
-        /// Bytes that should be there.
+        /// Bytes by its head.
         claimed: u64,
     },
-    /// Parameters that need another amount of state.
+    /// The parameters need more state than the file has.
     #[error(
         "the saved filter is damaged: its parameters need {needed} bytes of state, and it has room for {room}"
     )]
@@ -62,15 +62,15 @@ pub enum LoadError {
     /// A part has a value that no filter writes.
     #[error("the saved filter is damaged at byte {offset}: {reason}")]
     Damaged {
-        /// Where the value stands, or just before.
+        /// Offset of the value, or just before it.
         offset: u64,
         /// The reason.
         reason: &'static str,
     },
-    /// Parameters that no filter can have.
+    /// The parameters are invalid.
     #[error("the saved filter has parameters that no filter can have: {0}")]
     Parameters(#[from] SpecError),
-    /// Made of digests that would not be found.
+    /// The filter was made with another digest function.
     #[error(
         "the saved filter was made with another digest function, so nothing would be found in it; count anew"
     )]
@@ -80,19 +80,19 @@ pub enum LoadError {
         "the saved filter is damaged: the checksum at byte {offset} is not that of what stands before it"
     )]
     Checksum {
-        /// Where the checksum stands.
+        /// Offset of the checksum.
         offset: u64,
     },
-    /// The machine does not give the memory.
+    /// The system does not give the memory.
     #[error("the saved filter takes {0} bytes of memory, which this machine does not give")]
     Memory(u64),
 }
 
-/// Why two filters have no union; each is one sentence.
+/// Error of uniting two filters, in one sentence.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnionError {
-    /// Two chains have more links together than a chain may have.
+    /// Together, two chains have more links than a chain may have.
     #[error(
         "scalable filters have a union only if it has at most {most} links in a shard, not {links}; count the captures together, or save each with more memory (--memory)"
     )]
@@ -102,16 +102,16 @@ pub enum UnionError {
         /// Links that a chain may have.
         most: u32,
     },
-    /// Different structures or sizes.
+    /// Structures or parameters differ.
     #[error("filters have a union only if they have the same structure and the same parameters")]
     Parameters,
-    /// Different hash functions.
+    /// The seeds differ.
     #[error("filters have a union only if they were made with the same seed (--seed)")]
     Seed,
-    /// Different partitions.
+    /// The numbers of shards differ.
     #[error("filters have a union only if they have the same number of shards (--shards)")]
     Shards,
-    /// Different elements.
+    /// The labels differ.
     #[error("filters have a union only if they hold elements of the same kind and rule")]
     Label,
 }

@@ -1,7 +1,7 @@
-//! Filters on disk: saved, loaded, asked and united.
+//! Saving, loading, querying and uniting filters on disk.
 //!
 //! The format is described byte by byte in `docs/file-formats.md`. It has a mark, a version, the
-//! parameters, a label of the caller's, the state of each shard and two checksums; everything is
+//! parameters, a label of the caller, the state of each shard and two checksums; everything is
 //! little-endian, so a file is the same on every machine.
 //!
 //! ```text
@@ -9,8 +9,8 @@
 //!     state of shard 0 │ state of shard 1 │ …                                   │ checksum
 //! ```
 //!
-//! What is not known is refused, and what cannot be is called damaged. Memory is taken only after
-//! the parameters have been compared with the length of the file.
+//! Unknown versions and structures are refused, and impossible values are reported as damage.
+//! Memory is only allocated after the parameters have been compared with the length of the file.
 
 mod error;
 mod state;
@@ -20,18 +20,20 @@ pub(crate) use self::state::{FilterState, MAX_LIST, Saved, StateReader, StateWri
 pub(super) use self::state::{same, unite_lines};
 
 use super::{
-    CombinationCount, CounterStats, DigestColumns, ElementDigests, Estimate, FilterSpec,
-    FilterStats, MembershipFilter, Pattern, PatternAnswer, SpecError,
+    CombinationCount, DigestColumns, ElementDigests, Estimate, FilterSpec, FilterStats,
+    MembershipFilter, Pattern, PatternAnswer, SpecError,
 };
-use crate::hashing::{Digest, Digester, shard_of};
+use crate::hashing::{Checksum, Digest, Digester, shard_of};
+use crate::spec::check_range;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-/// First bytes of a file. The first is no text, the last is changed by what changes line ends.
+/// First bytes of a file. The first byte is no text, and conversion of line ends changes the last
+/// one.
 const MARK: [u8; 8] = *b"\x89FSIEVE\n";
 
-/// Version of the format that is written.
+/// Version of the format.
 const VERSION: u16 = 4;
 
 /// Longest label, in bytes.
@@ -46,8 +48,8 @@ const FIXED: u64 = 44;
 /// Bytes read at a time.
 const BUFFER: usize = 256 << 10;
 
-/// A filter with everything that is needed to ask it: the filters of all shards, their parameters,
-/// the seed of the digests, and a label that says what the elements are.
+/// A filter with everything that queries need: the filters of all shards, their parameters, the
+/// seed of the digests, and a label that describes the elements.
 #[derive(Debug)]
 pub struct SavedFilter {
     spec: FilterSpec,
@@ -57,12 +59,12 @@ pub struct SavedFilter {
 }
 
 impl SavedFilter {
-    /// An empty filter of this many shards, for elements that the label describes.
+    /// Creates an empty filter of this many shards, for elements that the label describes.
     ///
     /// # Errors
     ///
-    /// The parameters cannot be, the label is longer than [`MAX_LABEL`], there is no shard, or more
-    /// than [`MAX_SHARDS`].
+    /// The parameters are invalid, the label is longer than [`MAX_LABEL`], there is no shard, or
+    /// more than [`MAX_SHARDS`].
     pub fn empty(
         spec: FilterSpec,
         seed: u64,
@@ -74,8 +76,8 @@ impl SavedFilter {
         Self::of_shards(spec, seed, label, filters)
     }
 
-    /// A filter of these shards, each [built](FilterSpec::build) with these parameters, into which
-    /// elements were inserted [by their digest](shard_of).
+    /// Creates a filter of these shards, each [built](FilterSpec::build) with these parameters,
+    /// into which elements were inserted [by their digest](shard_of).
     ///
     /// # Errors
     ///
@@ -91,43 +93,39 @@ impl SavedFilter {
         if label.len() > MAX_LABEL {
             return Err(SpecError::new(long_label(label.len())));
         }
-        if shards.is_empty() || shards.len() > MAX_SHARDS {
-            return Err(SpecError::new(format!(
-                "there are 1 to {MAX_SHARDS} shards, not {}; 8 works",
-                shards.len()
-            )));
-        }
+        check_range("there are", 1..=MAX_SHARDS as u64, "shards", shards.len() as u64, 8)?;
         Ok(Self { spec, seed, label, shards })
     }
 
-    /// Parameters of the filter of each shard.
+    /// Returns the parameters of the filter of each shard.
     pub const fn spec(&self) -> &FilterSpec {
         &self.spec
     }
 
-    /// Seed of the digests.
+    /// Returns the seed of the digests.
     pub const fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Description of the elements, written by the maker of the filter.
+    /// Returns the description of the elements, which the creator of the filter wrote.
     pub fn label(&self) -> &[u8] {
         &self.label
     }
 
-    /// Number of shards.
+    /// Returns the number of shards.
     pub fn shards(&self) -> usize {
         self.shards.len()
     }
 
-    /// Inserts an element into its shard. Attributes are needed as by [`SavedFilter::contains`].
+    /// Inserts an element into its shard. It needs the same attributes as
+    /// [`SavedFilter::contains`].
     pub fn insert(&mut self, element: ElementDigests<'_>) {
         let shard = shard_of(element.whole, self.shards.len() as u64);
         self.shards[shard].insert(element);
     }
 
-    /// Inserts many elements in order, each into its shard: the same as [`SavedFilter::insert`] of
-    /// one after the other, by the structure's fast path.
+    /// Inserts many elements in order, each into its shard, by the structure's fast path. The
+    /// result is that of [`SavedFilter::insert`] for one after the other.
     pub fn insert_batch(&mut self, elements: DigestColumns<'_>) {
         let mut sightings = Vec::new();
         if let [shard] = &mut *self.shards {
@@ -150,16 +148,16 @@ impl SavedFilter {
         }
     }
 
-    /// Undoes one insertion of the element, as
-    /// [`RemovableFilter::remove`](super::RemovableFilter::remove) does it; false, with nothing
-    /// done, if the structure cannot.
+    /// Undoes one insertion of the element by
+    /// [`RemovableFilter::remove`](super::RemovableFilter::remove). Returns false, and does
+    /// nothing, if the structure does not support it.
     pub fn remove(&mut self, element: ElementDigests<'_>) -> bool {
         let shard = shard_of(element.whole, self.shards.len() as u64);
         let removable = self.shards[shard].as_removable();
         removable.map(|shard| shard.remove(element)).is_some()
     }
 
-    /// Whether the element was inserted (true for all that were, and for false positives).
+    /// Returns whether the element was inserted: true for all that were, and for false positives.
     ///
     /// # Panics
     ///
@@ -173,8 +171,8 @@ impl SavedFilter {
         &*self.shards[shard_of(element.whole, self.shards.len() as u64)]
     }
 
-    /// Whether an element was inserted whose attributes are those of the pattern. Without a digest
-    /// of the whole element all shards are asked, and the strongest answer holds.
+    /// Returns whether an element with the attributes of the pattern was inserted. Without a digest
+    /// of the whole element all shards are queried, and the strongest answer is returned.
     ///
     /// # Panics
     ///
@@ -200,8 +198,8 @@ impl SavedFilter {
             .fold(PatternAnswer::Absent, PatternAnswer::or)
     }
 
-    /// Count of the distinct elements inserted, if the structure has one; after a union by its
-    /// fill, or its bounds.
+    /// Returns a count of the distinct elements inserted, or `None` if the structure has none.
+    /// After a union it comes from the fill, or only has bounds.
     pub fn distinct(&self) -> Option<Estimate> {
         self.shards
             .iter()
@@ -209,17 +207,15 @@ impl SavedFilter {
             .try_fold(Estimate::default(), |sum, shard| Some(sum.plus(shard?)))
     }
 
-    /// Count of the distinct combinations of the attributes in `mask` (bit i for attribute i), if
-    /// the structure keeps one and there is one shard only: a value may stand in several.
+    /// Returns a count of the distinct combinations of the attributes in `mask` (bit i for
+    /// attribute i), or `None` if the structure keeps none or there are several shards: a value may
+    /// occur in several.
     pub fn distinct_of(&self, mask: u32) -> Option<Estimate> {
-        match &*self.shards {
-            [shard] => shard.as_multi_attribute()?.distinct_of(mask),
-            _ => None,
-        }
+        self.combination(mask).distinct
     }
 
-    /// The counts of the distinct combinations of the attributes in `mask`, as far as the structure
-    /// has them and there is one shard only.
+    /// Returns the counts of the distinct combinations of the attributes in `mask`, as far as the
+    /// structure has them and there is only one shard.
     pub fn combination(&self, mask: u32) -> CombinationCount {
         let shard = match &*self.shards {
             [shard] => shard.as_multi_attribute(),
@@ -228,42 +224,34 @@ impl SavedFilter {
         CombinationCount::of(shard, mask)
     }
 
-    /// The stage that most of its elements were left out for: the highest of all shards
-    /// ([`MembershipFilter::stage`]).
+    /// Returns the highest [stage](MembershipFilter::stage) of all shards.
     pub fn stage(&self) -> u32 {
         self.shards.iter().map(|shard| shard.stage()).max().unwrap_or(0)
     }
 
-    /// Memory and fill over all shards.
+    /// Returns memory and fill over all shards.
     pub fn stats(&self) -> FilterStats {
-        let stats: Vec<FilterStats> = self.shards.iter().map(|shard| shard.stats()).collect();
-        let counters = stats.iter().filter_map(|shard| shard.counters);
-        FilterStats {
-            memory_bytes: stats.iter().map(|shard| shard.memory_bytes).sum(),
-            fill_ratio: stats.iter().map(|shard| shard.fill_ratio).sum::<f64>()
-                / stats.len() as f64,
-            counters: counters.reduce(CounterStats::plus),
-        }
+        FilterStats::of_all(self.shards.iter().map(|shard| shard.stats()))
     }
 
-    /// The filters of its shards.
+    /// Returns the filters of the shards.
     pub fn into_shards(self) -> Vec<Box<dyn MembershipFilter>> {
         self.shards
     }
 
-    /// Gives it another label.
+    /// Replaces the label.
     pub fn set_label(&mut self, label: Vec<u8>) {
         self.label = label;
     }
 
-    /// Makes this the filter of both inputs: what either contains is contained, and but for the
-    /// structures that place elements by what came before, `scalable` and `dleft`, the answers are
-    /// those of a filter into which all elements were inserted.
+    /// Makes this the union of both filters: it contains what either contains. Its answers are
+    /// those of a filter into which all elements were inserted, except for `scalable` and `dleft`,
+    /// which place elements by what came before.
     ///
     /// # Errors
     ///
     /// They differ in structure, parameters, seed, label or shards, or chains have too many links
-    /// together. This filter is then as it was.
+    /// together. This filter is then unchanged.
     pub fn unite(&mut self, other: &Self) -> Result<(), UnionError> {
         if self.spec != other.spec {
             return Err(UnionError::Parameters);
@@ -277,7 +265,7 @@ impl SavedFilter {
         if self.shards.len() != other.shards.len() {
             return Err(UnionError::Shards);
         }
-        // All or nothing: a shard that refuses must not come after others that are united.
+        // All or nothing: check all shards before the first is changed.
         for (shard, more) in self.shards.iter().zip(&other.shards) {
             shard.check_union(&**more)?;
         }
@@ -291,7 +279,7 @@ impl SavedFilter {
     ///
     /// # Errors
     ///
-    /// Those of the writer; or the label is longer than [`MAX_LABEL`], and nothing is written.
+    /// Those of the writer. If the label is longer than [`MAX_LABEL`], nothing is written.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         if self.label.len() > MAX_LABEL {
             return Err(io::Error::other(long_label(self.label.len())));
@@ -324,7 +312,7 @@ impl SavedFilter {
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is no whole and undamaged filter of a known version.
+    /// The file cannot be read, or is no complete and undamaged filter of a known version.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         let file = File::open(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => LoadError::Missing,
@@ -338,11 +326,11 @@ impl SavedFilter {
         if data.is_file() {
             return Self::read(&mut input, data.len());
         }
-        // A pipe does not tell its length, so it is read as its head says, into arrays that are as
-        // large as its parameters say; and it has to end there.
+        // The length of a pipe is unknown: trust the length in its head, and check that the pipe
+        // ends there.
         let mut bytes = Vec::new();
         (&mut input).take(FIXED).read_to_end(&mut bytes)?;
-        let claimed = check_start(&mut StateReader::new(&mut &*bytes, bytes.len() as u64))?.length;
+        let (_, claimed) = read_start(&mut StateReader::new(&mut &*bytes, bytes.len() as u64))?;
         let most = claimed.saturating_add(1).saturating_sub(bytes.len() as u64);
         let mut rest = input.take(most);
         let read = Self::read(&mut (&*bytes).chain(&mut rest), claimed);
@@ -361,14 +349,23 @@ impl SavedFilter {
     /// See [`SavedFilter::load`].
     pub fn read(input: &mut dyn Read, length: u64) -> Result<Self, LoadError> {
         let mut input = StateReader::new(input, length);
-        let head = read_head(&mut input, length)?;
+        let (shards, claimed) = read_start(&mut input)?;
+        if claimed != length {
+            return Err(LoadError::Length { length, claimed });
+        }
+        let (seed, self_check) = (input.u64()?, input.u64()?);
+        let label_bytes = input.u32()? as usize;
+        if label_bytes > MAX_LABEL {
+            return Err(input.damaged("its label is longer than any can be"));
+        }
+        let mut label = vec![0; label_bytes];
+        input.bytes(&mut label)?;
         let spec = FilterSpec::load(&mut input)?;
         check_checksum(&mut input)?;
-        if head.self_check != Digester::new(head.seed).self_check() {
+        if self_check != Digester::new(seed).self_check() {
             return Err(LoadError::OtherDigests);
         }
         spec.check()?;
-        let shards = head.shards as usize;
         if shards == 0 || shards > MAX_SHARDS {
             return Err(input.damaged("it has no shards, or more than there can be"));
         }
@@ -385,45 +382,26 @@ impl SavedFilter {
         if input.left() > 0 {
             return Err(input.damaged("there are bytes behind the end"));
         }
-        Ok(Self::of_shards(spec, head.seed, head.label, filters)?)
+        Ok(Self::of_shards(spec, seed, label, filters)?)
     }
+}
+
+/// Compares the last eight bytes of a saved filter with the checksum of those before.
+pub(crate) fn check_tail(bytes: &[u8]) -> Result<(), LoadError> {
+    let (before, stored) = bytes.split_at(bytes.len() - size_of::<u64>());
+    if Checksum::of(before).to_le_bytes() == stored {
+        return Ok(());
+    }
+    let (offset, reason) = (before.len() as u64, "its checksum is another one");
+    Err(LoadError::Damaged { offset, reason })
 }
 
 fn long_label(bytes: usize) -> String {
     format!("a label has at most {MAX_LABEL} bytes, not {bytes}; a shorter one works")
 }
 
-/// The head before the parameters.
-struct Head {
-    shards: u32,
-    seed: u64,
-    self_check: u64,
-    label: Vec<u8>,
-}
-
-/// Reads the head of a filter that has `length` bytes.
-fn read_head(input: &mut StateReader<'_>, length: u64) -> Result<Head, LoadError> {
-    let start = check_start(input)?;
-    if start.length != length {
-        return Err(LoadError::Length { length, claimed: start.length });
-    }
-    let (seed, self_check) = (input.u64()?, input.u64()?);
-    let label_bytes = input.u32()? as usize;
-    if label_bytes > MAX_LABEL {
-        return Err(input.damaged("its label is longer than any can be"));
-    }
-    let mut label = vec![0; label_bytes];
-    input.bytes(&mut label)?;
-    Ok(Head { shards: start.shards, seed, self_check, label })
-}
-
-/// The first bytes.
-struct Start {
-    shards: u32,
-    length: u64,
-}
-
-fn check_start(input: &mut StateReader<'_>) -> Result<Start, LoadError> {
+/// Reads the beginning of the head: the number of shards, and the length of the file.
+fn read_start(input: &mut StateReader<'_>) -> Result<(usize, u64), LoadError> {
     let mut mark = [0; MARK.len()];
     let there = (input.left() as usize).min(MARK.len());
     input.bytes(&mut mark[..there])?;
@@ -438,7 +416,7 @@ fn check_start(input: &mut StateReader<'_>) -> Result<Start, LoadError> {
     if input.u16()? != 0 {
         return Err(input.damaged("two bytes of its head are not 0"));
     }
-    Ok(Start { shards: input.u32()?, length: input.u64()? })
+    Ok((input.u32()? as usize, input.u64()?))
 }
 
 fn check_checksum(input: &mut StateReader<'_>) -> Result<(), LoadError> {
@@ -446,8 +424,8 @@ fn check_checksum(input: &mut StateReader<'_>) -> Result<(), LoadError> {
     if input.u64()? == expected { Ok(()) } else { Err(LoadError::Checksum { offset }) }
 }
 
-/// Whether the arrays of the filters, as they are built, are not larger than what is there to fill
-/// them with, and the machine gives the memory.
+/// Checks that the arrays of the empty filters are not larger than the rest of the file, and that
+/// the system gives the memory.
 fn check_room(spec: &FilterSpec, shards: usize, input: &StateReader<'_>) -> Result<(), LoadError> {
     let needed = u128::from(spec.built_bytes()) * shards as u128;
     let room = input.left().saturating_sub(8);

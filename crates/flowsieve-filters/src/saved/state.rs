@@ -1,10 +1,9 @@
-//! What passes between a filter and its saved form: numbers, little-endian, one after the other.
+//! Writing and reading the saved form of a filter: little-endian numbers, one after the other.
 
 use super::{LoadError, UnionError};
-use crate::DistinctCounter;
 use crate::bits::{BitArray, CounterArray, Lines};
 use crate::hashing::Checksum;
-use crate::martingale::Base;
+use crate::{Basis, DistinctCounter, Estimate};
 use std::any::Any;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -13,7 +12,7 @@ use std::io::{self, Read, Write};
 ///
 /// The parameters are not part of it: a state is read into an empty filter of the same parameters.
 pub trait FilterState: Any {
-    /// Writes all contents: arrays, estimates, and the counts that cannot be counted anew.
+    /// Writes all contents: arrays, estimates, and the counts that cannot be derived from them.
     ///
     /// # Errors
     ///
@@ -24,10 +23,11 @@ pub trait FilterState: Any {
     ///
     /// # Errors
     ///
-    /// The state ends early, or has a value that no filter writes. This filter is of no use then.
+    /// The state ends early, or has a value that no filter writes. This filter must not be used
+    /// then.
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError>;
 
-    /// Whether there is room for the elements of both; most structures need none.
+    /// Checks that there is room for the elements of both; most structures need none.
     ///
     /// # Errors
     ///
@@ -39,24 +39,24 @@ pub trait FilterState: Any {
 
     /// Makes this the filter into which the elements of the other have been inserted as well.
     ///
-    /// The estimate of a union rests on its fill, which is less exact than that of one stream of
-    /// insertions; where the fill does not tell it, only bounds are known.
+    /// The estimate of a union rests on its fill, which is less exact than the count of one stream
+    /// of insertions. If the fill does not give the number of elements, only bounds are known.
     ///
     /// # Errors
     ///
-    /// The other is of another structure, or there is no room for both. This filter is then as it
-    /// was. That the parameters are the same is for the caller to see: a
+    /// The other filter has another structure, or there is no room for both. This filter is then
+    /// unchanged. The caller has to check that the parameters are the same, as
     /// [`SavedFilter`](super::SavedFilter) does.
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError>;
 }
 
-/// The other filter, if it is of this structure.
+/// Returns the other filter if it has the structure `F`.
 pub(crate) fn same<F: FilterState>(other: &dyn FilterState) -> Result<&F, UnionError> {
     let other: &dyn Any = other;
     other.downcast_ref().ok_or(UnionError::Parameters)
 }
 
-/// Sets the bits that are set in as many other lines.
+/// Sets the bits that are set in other lines of the same number.
 pub(crate) fn unite_lines(lines: &mut Lines, others: &Lines) {
     for (line, other) in lines.as_mut_slice().iter_mut().zip(others.as_slice()) {
         for (word, more) in line.iter_mut().zip(other) {
@@ -72,25 +72,24 @@ pub(crate) trait Saved: Sized {
     fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError>;
 }
 
-impl Saved for u32 {
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u32(*self)
-    }
+/// Implements [`Saved`] for a type by two functions.
+macro_rules! saved_by {
+    ($type:ty, $save:expr, $load:expr) => {
+        impl Saved for $type {
+            fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+                $save(out, *self)
+            }
 
-    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        input.u32()
-    }
+            fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+                $load(input)
+            }
+        }
+    };
 }
 
-impl Saved for u64 {
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u64(*self)
-    }
-
-    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        input.u64()
-    }
-}
+saved_by!(u32, StateWriter::u32, StateReader::u32);
+saved_by!(u64, StateWriter::u64, StateReader::u64);
+saved_by!(bool, StateWriter::flag, StateReader::flag);
 
 /// In 32 bits.
 impl Saved for usize {
@@ -103,17 +102,7 @@ impl Saved for usize {
     }
 }
 
-impl Saved for bool {
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u8(u8::from(*self))
-    }
-
-    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        input.flag()
-    }
-}
-
-/// Behind the number of entries; the list grows as they come.
+/// The number of entries in 32 bits, and the entries. Reading allocates only as entries arrive.
 impl<T: Saved> Saved for Vec<T> {
     fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
         self.len().save(out)?;
@@ -129,7 +118,7 @@ impl<T: Saved> Saved for Vec<T> {
     }
 }
 
-/// Implements [`Saved`] for a structure, field after field, or for an enum, as a byte.
+/// Implements [`Saved`] for a struct, field after field, or for an enum, as a byte.
 macro_rules! saved {
     ($type:ty { $($field:ident),+ }) => {
         impl $crate::saved::Saved for $type {
@@ -171,7 +160,7 @@ pub(crate) const MAX_LIST: usize = 1 << 16;
 /// Bytes converted at a time.
 const PIECE: usize = 4096;
 
-/// Writes numbers, and takes their checksum; or only counts the bytes that they would take.
+/// Writes numbers and updates a checksum, or only counts the bytes that they would take.
 pub struct StateWriter<'a> {
     out: Option<&'a mut dyn Write>,
     written: u64,
@@ -179,22 +168,22 @@ pub struct StateWriter<'a> {
 }
 
 impl<'a> StateWriter<'a> {
-    /// Writes to `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: &'a mut dyn Write) -> Self {
         Self { out: Some(out), written: 0, checksum: Checksum::new() }
     }
 
-    /// Counts bytes, and looks at none of them.
+    /// Creates a writer that only counts bytes.
     pub(crate) fn counting() -> StateWriter<'static> {
         StateWriter { out: None, written: 0, checksum: Checksum::new() }
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub const fn written(&self) -> u64 {
         self.written
     }
 
-    /// Checksum of the bytes written so far.
+    /// Returns the checksum of the bytes written so far.
     pub fn checksum(&self) -> u64 {
         self.checksum.value()
     }
@@ -277,9 +266,14 @@ impl<'a> StateWriter<'a> {
         self.packed(lines.as_slice().as_flattened(), bytes)
     }
 
-    /// A count of what happened, or the largest that is read back.
+    /// Writes a count of events, at most [`MAX_COUNT`].
     pub(crate) fn count(&mut self, count: u64) -> io::Result<()> {
         self.u64(count.min(MAX_COUNT))
+    }
+
+    /// Writes a byte that is 0 or 1.
+    pub(crate) fn flag(&mut self, flag: bool) -> io::Result<()> {
+        self.u8(flag.into())
     }
 
     pub(crate) fn counters(&mut self, counters: &CounterArray) -> io::Result<()> {
@@ -287,21 +281,21 @@ impl<'a> StateWriter<'a> {
         self.packed(counters.words(), counters.memory_bytes())
     }
 
-    /// One byte (0: no count; else what was there before the stream, 1: nothing; 2: an estimate; 3:
-    /// bounds), and two numbers of 8 bytes with 2 and 3; what was seen, and mean and variance of
-    /// what was missed.
+    /// Writes a count of distinct elements: one byte (0: no count; 1: a stream; 2: a stream after
+    /// an estimate; 3: a stream after bounds), two numbers of 8 bytes with 2 and 3, the elements
+    /// seen, and mean and variance of those that were missed.
     pub(crate) fn distinct(&mut self, counter: Option<&DistinctCounter>) -> io::Result<()> {
         let Some((base, seen, missed, variance)) = counter.map(DistinctCounter::parts) else {
             return self.u8(0);
         };
-        match base {
-            Base::Empty => self.u8(1)?,
-            Base::Estimated { distinct, variance } => {
+        match base.basis {
+            Basis::Stream(_) => self.u8(1)?,
+            Basis::Scatter => {
                 self.u8(2)?;
-                self.u64(distinct.to_bits())?;
-                self.u64(variance.to_bits())?;
+                self.u64(base.distinct.to_bits())?;
+                self.u64(base.variance.to_bits())?;
             }
-            Base::Bounds { lower, upper } => {
+            Basis::Bounds { lower, upper } => {
                 self.u8(3)?;
                 self.u64(lower)?;
                 self.u64(upper.unwrap_or(u64::MAX))?;
@@ -319,7 +313,7 @@ impl fmt::Debug for StateWriter<'_> {
     }
 }
 
-/// Reads numbers from a source of known length, and takes their checksum.
+/// Reads numbers from a source of known length and updates a checksum.
 pub struct StateReader<'a> {
     input: &'a mut dyn Read,
     offset: u64,
@@ -329,32 +323,32 @@ pub struct StateReader<'a> {
 }
 
 impl<'a> StateReader<'a> {
-    /// Reads `length` bytes of `input`.
+    /// Creates a reader of the `length` bytes of `input`.
     pub fn new(input: &'a mut dyn Read, length: u64) -> Self {
         Self { input, offset: 0, length, checksum: Checksum::new(), part: "its head" }
     }
 
-    /// Says what comes now, for errors.
+    /// Names the part that is read next, for errors.
     pub(super) const fn enter(&mut self, part: &'static str) {
         self.part = part;
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes that are left.
+    /// Returns the number of bytes that are left.
     pub const fn left(&self) -> u64 {
         self.length - self.offset
     }
 
-    /// Checksum of the bytes read so far.
+    /// Returns the checksum of the bytes read so far.
     pub fn checksum(&self) -> u64 {
         self.checksum.value()
     }
 
-    /// An error at the present place.
+    /// Creates an error at the present offset.
     pub const fn damaged(&self, reason: &'static str) -> LoadError {
         LoadError::Damaged { offset: self.offset, reason }
     }
@@ -370,7 +364,7 @@ impl<'a> StateReader<'a> {
             return Err(LoadError::CutShort { length, part });
         }
         self.input.read_exact(bytes).map_err(|error| match error.kind() {
-            // Shorter than it was when its length was asked for.
+            // The file has become shorter since its length was read.
             io::ErrorKind::UnexpectedEof => LoadError::CutShort { length, part },
             _ => LoadError::Unreadable(error),
         })?;
@@ -438,7 +432,7 @@ impl<'a> StateReader<'a> {
         Ok(())
     }
 
-    /// A count of what happened, in a range that leaves room for more.
+    /// Reads a count of events, at most [`MAX_COUNT`], which leaves room for more.
     pub(crate) fn count(&mut self) -> Result<u64, LoadError> {
         match self.u64()? {
             count if count <= MAX_COUNT => Ok(count),
@@ -481,7 +475,7 @@ impl<'a> StateReader<'a> {
         }
     }
 
-    /// A byte that is 0 or 1.
+    /// Reads a byte that is 0 or 1.
     pub(crate) fn flag(&mut self) -> Result<bool, LoadError> {
         match self.u8()? {
             flag @ (0 | 1) => Ok(flag == 1),
@@ -493,15 +487,15 @@ impl<'a> StateReader<'a> {
         self.u64().map(f64::from_bits)
     }
 
-    /// A count of distinct elements, if there is one.
+    /// Reads a count of distinct elements; `None` if it had ended.
     pub(crate) fn distinct(&mut self) -> Result<Option<DistinctCounter>, LoadError> {
         let base = match self.u8()? {
             0 => return Ok(None),
-            1 => Base::Empty,
-            2 => Base::Estimated { distinct: self.f64()?, variance: self.f64()? },
+            1 => Estimate::default(),
+            2 => Estimate::scattered(self.f64()?, self.f64()?),
             3 => {
                 let (lower, upper) = (self.u64()?, self.u64()?);
-                Base::Bounds { lower, upper: (upper != u64::MAX).then_some(upper) }
+                Estimate::bounded(lower, (upper != u64::MAX).then_some(upper))
             }
             _ => return Err(self.damaged("the mark of an estimate is none of 0 to 3")),
         };
@@ -511,7 +505,7 @@ impl<'a> StateReader<'a> {
             .map(Some)
     }
 
-    /// The count of a filter that always has one.
+    /// Reads the count of a structure whose count never ends.
     pub(crate) fn lasting_distinct(&mut self) -> Result<DistinctCounter, LoadError> {
         self.distinct()?
             .ok_or_else(|| self.damaged("the estimate that this structure always has is missing"))

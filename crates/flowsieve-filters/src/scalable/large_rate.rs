@@ -8,28 +8,28 @@
 //! ```
 //!
 //! - After u elements S = M (1 - (1 - 1/m)^u) of a link's M = km counters are in use on average,
-//!   with a variance of M (e^-c - (1 + c) e^-2c), c = u/m, and its rate is (S/M)^k for the S that
-//!   it has: at most that of half of M, since it is full then. Where S is known, parts with more
-//!   counters in use make up for parts with fewer, which lowers the product a little.
+//!   with a variance of M (e^-c - (1 + c) e^-2c), c = u/m. The rate of a link is (S/M)^k, where S
+//!   is at most half of M, since it is full then. Given S, parts with more counters in use go with
+//!   parts with fewer, which lowers the product a little.
 //! - A link is full after ln 2 / -ln(1 - 1/m) elements on average, with the variance (1 - ln 2) m /
-//!   k: that of S over the square of the k / 2 that an element adds. Each of them waits for 1 /
-//!   `Q_j` elements of the chain, with the variance (1 - `Q_j`) / `Q_j`². Both add up over the
-//!   links, and say when the next one begins.
+//!   k: that of S over the square of the k / 2 that an element adds. Each of these elements takes 1
+//!   / `Q_j` elements of the chain, with the variance (1 - `Q_j`) / `Q_j`². The sums of both over
+//!   the links are mean and variance of the element with which the next link begins.
 
 use crate::sizing::split_fpr;
 use std::f64::consts::LN_2;
 
-/// As [`super::rate::chain_fpr`], for links that are not small.
+/// Returns [`super::rate::chain_fpr`] for links that are not small.
 pub(super) fn chain_fpr(part: u64, probes: u32, most_links: u32, elements: f64) -> f64 {
     let m = part as f64;
     let k = f64::from(probes);
     let counters = m * k;
-    // A link is full with the element that reaches half of the counters, which goes (k - 1) / 4
-    // beyond on average: the mean overshoot of steps that are binomially distributed.
+    // A link is full with the element that reaches half of the counters. It exceeds the half
+    // by (k - 1) / 4 on average, the mean overshoot of binomially distributed steps.
     let most_in_use = ((counters / 2.0).ceil() + (k - 1.0) / 4.0) / counters;
     let capacity = (-most_in_use).ln_1p() / (-m.recip()).ln_1p();
     let in_use = |offered: f64| split_fpr(m, 1, offered.max(0.0));
-    // The variance of S / M, and what knowing it takes from the rate.
+    // The variance of S / M, and the factor by which the rate is lower if S is known.
     let variance = |offered: f64| {
         let left = (-offered.max(0.0) / m).exp();
         left * (1.0 - left * (1.0 + offered.max(0.0) / m)) / (m * k)
@@ -75,7 +75,7 @@ pub(super) fn chain_fpr(part: u64, probes: u32, most_links: u32, elements: f64) 
     sum
 }
 
-/// The mean over a standard normal distribution.
+/// Returns the mean over a standard normal distribution.
 fn over_normal(of: impl Fn(f64) -> f64) -> f64 {
     const STEPS: i32 = 24;
     let points = (-STEPS..=STEPS).map(|step| 6.0 * f64::from(step) / f64::from(STEPS));

@@ -8,50 +8,50 @@
 //!     k parts of m      k parts of m            k parts of m counters
 //! ```
 //!
-//! Each link is the memory of a [split counting filter](super::CountingFilter::split) with hash
-//! functions.
+//! Each link has the counters of a [split counting filter](super::CountingFilter::split), with hash
+//! functions independent of those of the other links.
 //!
 //! # Operations
 //!
-//! A link *claims* an element that it contains, truly or falsely; it *holds* those that were
-//! inserted into it and not taken back. The holder always claims. A link is full when half of its
+//! A link *claims* an element that it contains, truly or falsely; it *holds* an element that was
+//! inserted into it and not removed. The holder always claims. A link is full when half of its
 //! counters are above zero.
 //!
 //! - insert: the first link, from the oldest on, that claims the element counts it (a repeat). If
-//!   none does, the element is new, and the rule of [`Refill`] says which link takes it; if that is
-//!   none, a new link is appended. With D links there is no new one: the newest is filled beyond a
-//!   half, and the false-positive rate grows beyond the formula.
-//! - contains: any link claims it.
-//! - remove: the link that holds the element takes it back. A link that became empty gives its
-//!   memory back (the last one stays).
+//!   none does, the element is new, and the rule of [`Refill`] chooses a link that is not full; if
+//!   there is none, a new link is appended. After D links the newest is filled beyond a half, and
+//!   the false-positive rate grows beyond the formula.
+//! - contains: any link claims the element.
+//! - remove: remove the element from the link that holds it. A link that became empty is freed,
+//!   except the last one.
 //!
 //! All cost O(d k). As long as nothing is removed the two rules are the same.
 //!
-//! # Which link holds it
+//! # The holder of an element
 //!
 //! | rule | a new element goes to | a removal takes from | what is lost |
 //! |---|---|---|---|
 //! | [`Refill::FirstNotFull`], published | the oldest link that is not full | the only link that claims it | removals of elements that several links claim |
 //! | [`Refill::Newest`] | the newest link | the oldest link that claims it | room: older links only lose elements |
 //!
-//! With `Newest`, only the newest link ever takes elements that it does not claim. So an element
-//! stands in the first link that said yes when it was first inserted; those before it said no, and
-//! can only lose elements from then on: the first link that says yes is always the holder, and a
-//! removal undoes an insertion exactly.
+//! With `Newest`, only the newest link ever takes elements that it does not claim. So the first
+//! link that claimed an element when it was first inserted holds it; the links before it did not
+//! claim it, and can only lose elements from then on. The first link that claims the element is
+//! always the holder, and a removal undoes an insertion exactly.
 //!
-//! With `FirstNotFull` an older link that is filled up again may come to claim, falsely, what a
-//! newer one holds. Taking from it would take from strangers, and make false negatives of them. If
+//! With `FirstNotFull` an older link that is filled again may come to claim, falsely, an element
+//! that a newer one holds. A removal from it would make false negatives of other elements. If
 //! exactly one link claims the element, it is the holder, since the holder always claims. If
-//! several do, all but the holder are false positives and nothing tells which, so *nothing is
-//! taken*: the removal is counted ([`CounterStats::ambiguous_removals`]) and the element stays, as
-//! one that is contained without being there. There is never a false negative; what is left over is
-//! at most k counters a removal, for about the share 1 - (1 - P)^(d-1) of them, until the filter is
-//! cleared. Leftovers add up: they take room, and keep a link from being given back, so a chain
-//! that never rests wants a small P. (An element that was left over and comes back may be held by
-//! two links from then on, and be left over at each later removal.)
+//! several do, all but the holder are false positives, and it is unknown which. So *nothing is
+//! removed*: the removal is counted ([`CounterStats::ambiguous_removals`]), and the element stays
+//! as a false positive. There is never a false negative. About the share 1 - (1 - P)^(d-1) of the
+//! removals leave up to k counters each until the filter is cleared. These add up: they take room
+//! and keep links from being freed, so a chain that is never cleared needs a small P. (An element
+//! that was left and is inserted again may be held by two links from then on, and be left at each
+//! later removal.)
 //!
-//! An element that is new but a false positive of some link is counted there (as a repeat), and
-//! taken back from there, under either rule.
+//! Under either rule, a new element that is a false positive of a link is counted there (as a
+//! repeat), and removed from there.
 //!
 //! # Formulas
 //!
@@ -74,21 +74,22 @@
 //! # Union
 //!
 //! The union of two chains has the links of both, its own and then the other's, each the oldest
-//! first, if those are at most D; else there is none. Two links with the same functions are added
-//! up, as split counting filters are, if the sum is at most half full; so the union of small chains
-//! is a small chain. Its rate is at most that of a chain of this many links: an element that both
-//! inputs had stands in two.
+//! first. It is refused if there are more than D. Two links with the same functions are added up,
+//! like split counting filters, if the sum is at most half full; so the union of small chains is a
+//! small chain. Its rate is at most that of a chain of this many links: two links hold an element
+//! that both inputs had.
 //!
-//! Nothing tells any more in which order the links were filled, so a union goes by `FirstNotFull`
-//! whatever its own rule: the oldest link that is not full takes what is new, from whichever input
-//! it came, and a removal takes from the only link that claims the element. Of an element that two
-//! links hold, since both inputs had it, nothing is taken; it counts as ambiguous and stays until
-//! the chain is cleared. There is no count of distinct elements, since the fill counts such
-//! elements twice.
+//! The order in which the links were filled is lost, so a union always follows `FirstNotFull`: the
+//! oldest link that is not full takes new elements, from whichever input it came, and a removal
+//! needs a single link that claims the element. An element that both inputs had is not removed,
+//! since two links hold it; the removal is ambiguous, and the element stays until the chain is
+//! cleared. The count of distinct elements only has bounds, since the fill counts such elements
+//! twice.
 //!
 //! # Limits
 //!
-//! Answer for part of the attributes. Merge full links: after removals several may be nearly empty.
+//! The filter does not answer for some of the attributes. Links are not merged when removals have
+//! nearly emptied several.
 //!
 //! # Example
 //!
@@ -115,7 +116,6 @@ mod rate;
 mod small_rate;
 mod spec;
 mod state;
-mod union;
 
 pub(crate) use self::spec::SCALABLE;
 pub use self::spec::ScalableSpec;
@@ -126,24 +126,24 @@ use super::{
 };
 use crate::hashing::Digest;
 
-/// A link is full when this share of its counters is above zero.
+/// Share of counters above zero at which a link is full.
 const FULL: f64 = 0.5;
 
-/// Function sets of the links begin here, away from those of other structures.
+/// Number of the first link's family of hash functions, apart from those of other structures.
 const FIRST_FUNCTION_SET: u64 = 0x1000;
 
 /// Which link of a chain takes a new element.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Refill {
-    /// The oldest one that is not full, as published. A removal takes nothing if several links
+    /// The oldest link that is not full, as published. A removal does nothing if several links
     /// claim the element.
     #[default]
     FirstNotFull,
-    /// The newest one, so that a removal always undoes an insertion.
+    /// The newest link, so that a removal always undoes an insertion.
     Newest,
 }
 
-/// Number beyond those of all links that there will ever be.
+/// Largest number of a link's family of hash functions; no chain ever reaches it.
 const MAX_FUNCTION_SET: u64 = 1 << 48;
 
 /// Scalable split counting Bloom filter over the whole element.
@@ -151,56 +151,43 @@ const MAX_FUNCTION_SET: u64 = 1 << 48;
 pub struct ScalableFilter {
     /// At least one.
     links: Vec<Counters>,
-    shape: LinkShape,
-    most_links: u32,
-    refill: Refill,
+    spec: ScalableSpec,
     ambiguous_removals: u64,
-    /// Whether it has links of several chains.
+    /// Whether it is a union, which has links of several chains.
     united: bool,
     /// `None` from the first removal on.
     counter: Option<DistinctCounter>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct LinkShape {
-    part: u64,
-    probes: u32,
-    counter_bits: u32,
-}
-
-impl LinkShape {
-    fn link(self, function_set: u64) -> Counters {
-        Counters::split(self.part, self.probes, self.counter_bits, function_set)
-    }
-}
-
 impl ScalableFilter {
-    /// A chain of up to `most_links` (D ≥ 1) links, each of `probes` (k ≥ 1) parts of `part` (m ≥
-    /// 1) counters of `counter_bits` (1 to 8). One link is allocated.
+    /// Creates a chain of up to `most_links` (D ≥ 1) links, each of `probes` (k ≥ 1) parts of
+    /// `part` (m ≥ 1) counters of `counter_bits` (1 to 8). Allocates one link.
     pub fn new(part: u64, probes: u32, counter_bits: u32, most_links: u32, refill: Refill) -> Self {
-        let shape = LinkShape { part, probes, counter_bits };
+        Self::with_spec(ScalableSpec { part, probes, counter_bits, most_links, refill })
+    }
+
+    fn with_spec(spec: ScalableSpec) -> Self {
         Self {
-            links: vec![shape.link(FIRST_FUNCTION_SET)],
-            shape,
-            most_links,
-            refill,
+            links: vec![Counters::split(spec.link(), FIRST_FUNCTION_SET)],
+            spec,
             ambiguous_removals: 0,
             united: false,
             counter: Some(DistinctCounter::default()),
         }
     }
 
-    /// Links in the chain (d).
+    /// Returns the number of links in the chain (d).
     pub const fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// The first link that claims the element.
+    /// Returns the first link that claims the element.
     fn claims(&self, digest: Digest) -> Option<usize> {
         self.links.iter().position(|link| link.contains(digest))
     }
 
-    /// The link that holds an element that was inserted, as far as that is known.
+    /// Returns the link that holds an element that was inserted, or `None` if no link claims it or
+    /// if the holder is unknown; the latter counts as an ambiguous removal.
     fn holder(&mut self, digest: Digest) -> Option<usize> {
         let first = self.claims(digest)?;
         let mut later = self.links[first + 1..].iter();
@@ -211,25 +198,27 @@ impl ScalableFilter {
         Some(first)
     }
 
-    /// The rule that it goes by.
+    /// Returns the rule in force: a union always follows [`Refill::FirstNotFull`].
     fn rule(&self) -> Refill {
-        if self.united { Refill::FirstNotFull } else { self.refill }
+        if self.united { Refill::FirstNotFull } else { self.spec.refill }
     }
 
-    /// The link that takes a new element.
+    /// Returns the link that takes a new element, and appends one if it has to.
     fn taker(&mut self) -> &mut Counters {
         let last = self.links.len() - 1;
         let candidates = match self.rule() {
             Refill::FirstNotFull => 0..=last,
             Refill::Newest => last..=last,
         };
-        let mut taker = candidates.into_iter().find(|&link| self.links[link].fill_ratio() < FULL);
-        if taker.is_none() && self.links.len() < self.most_links as usize {
-            // The number after the largest: a chain that grew and shrank again is as before.
-            let numbers = self.links.iter().map(Counters::function_set);
+        let mut taker =
+            candidates.into_iter().find(|&link| self.links[link].array.fill_ratio() < FULL);
+        if taker.is_none() && self.links.len() < self.spec.most_links as usize {
+            // One more than the largest in use, so that a chain that grew and shrank again is equal
+            // to the one before.
+            let numbers = self.links.iter().map(|link| link.function_set);
             let number = numbers.fold(FIRST_FUNCTION_SET, u64::max) + 1;
             if number <= MAX_FUNCTION_SET {
-                self.links.push(self.shape.link(number));
+                self.links.push(Counters::split(self.spec.link(), number));
                 taker = Some(last + 1);
             }
         }
@@ -237,9 +226,9 @@ impl ScalableFilter {
     }
 }
 
-/// Probability that a new element is called a repeat by one of these links.
+/// Returns the probability that one of these links calls a new element a repeat.
 fn repeat_probability(links: &[Counters]) -> f64 {
-    let none: f64 = links.iter().map(|link| 1.0 - link.repeat_probability()).product();
+    let none: f64 = links.iter().map(|link| 1.0 - link.repeat_probability).product();
     1.0 - none
 }
 
@@ -263,10 +252,10 @@ impl MembershipFilter for ScalableFilter {
 
     fn clear(&mut self) {
         self.links.truncate(1);
-        if self.links[0].function_set() == FIRST_FUNCTION_SET {
+        if self.links[0].function_set == FIRST_FUNCTION_SET {
             self.links[0].clear();
         } else {
-            self.links[0] = self.shape.link(FIRST_FUNCTION_SET);
+            self.links[0] = Counters::split(self.spec.link(), FIRST_FUNCTION_SET);
         }
         self.ambiguous_removals = 0;
         self.united = false;
@@ -274,19 +263,11 @@ impl MembershipFilter for ScalableFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        let links = || self.links.iter().map(Counters::stats);
-        let counters = || links().filter_map(|stats| stats.counters);
-        FilterStats {
-            memory_bytes: self.links.iter().map(Counters::memory_bytes).sum(),
-            fill_ratio: links().map(|stats| stats.fill_ratio).sum::<f64>()
-                / self.links.len() as f64,
-            counters: Some(CounterStats {
-                saturated: counters().map(|c| c.saturated).sum(),
-                overflows: counters().map(|c| c.overflows).sum(),
-                ambiguous_removals: self.ambiguous_removals,
-                ..CounterStats::default()
-            }),
-        }
+        let own =
+            CounterStats { ambiguous_removals: self.ambiguous_removals, ..CounterStats::default() };
+        let links = self.links.iter().map(|link| FilterStats::of_counters(&link.array));
+        let stats = FilterStats::of_all(links);
+        FilterStats { counters: stats.counters.map(|links| links.plus(own)), ..stats }
     }
 
     fn distinct(&self) -> Option<Estimate> {

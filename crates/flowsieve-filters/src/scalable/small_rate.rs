@@ -1,24 +1,24 @@
 //! The rate of a chain of small links, by the distribution of the counters in use.
 //!
-//! # What is exact
+//! # Exact part
 //!
 //! An element that a link claims changes none of its counters from zero to one. So after u elements
-//! were offered to a link that is not full, the number x of counters in use in a part is that of u
-//! independent places in m, and the parts do not depend on each other:
+//! were offered to a link that is not full, the number x of counters in use in a part is the number
+//! of distinct ones among u independent places in m, and the parts do not depend on each other:
 //!
 //! ```text
 //! p_0(0) = 1        p_u+1(x) = p_u(x) x/m + p_u(x - 1) (1 - (x - 1)/m)
 //! ```
 //!
 //! The link is full when the sum of its k numbers reaches H = ceil(km/2). The k-fold convolution of
-//! `p_u` up to H - 1 is the probability that it has still room; weighted with the product of x/m,
-//! the rate of those links.
+//! `p_u` up to H - 1 is the probability that it still has room; weighted with the product of x/m,
+//! it is the rate of those links.
 //!
 //! # The chain
 //!
-//! Its state is the number j of full links and the number u of elements that the newest was
-//! offered. A new element is offered to the newest with probability `Q_j`, that none of the full
-//! links claims it.
+//! The state is the number j of full links and the number u of elements that the newest was
+//! offered. A new element is offered to the newest with probability `Q_j`, the probability that no
+//! full link claims it.
 //!
 //! ```text
 //!             Q_j · full(u)                            full(u): that this element fills the newest link
@@ -27,17 +27,17 @@
 //!      └──────────────────────► (j, u + 1)
 //! ```
 //!
-//! With each state the mean of `Q_j` over the chains in it is kept, since links that became full
-//! late claim more. Among them `Q_j` varies a little, by how the counters in use are divided among
-//! the parts. This is the one thing that is not followed exactly: the rate is the mean of two
-//! chains whose `Q_j` stand one standard deviation above and below.
+//! Each state keeps the mean of `Q_j` over its chains, since links that became full late claim
+//! more. Among these chains `Q_j` varies a little with the division of the counters in use among
+//! the parts. Only this is not followed exactly: the rate is the mean of two chains whose `Q_j` are
+//! one standard deviation above and below.
 
 use crate::sizing::split_fpr;
 
-/// Probabilities below this one are left out.
+/// Probabilities below this are dropped.
 const NEGLIGIBLE: f64 = 1e-14;
 
-/// Numbers from `first` on.
+/// Probabilities, or weights, of the numbers from `first` on.
 #[derive(Clone, Debug)]
 struct Range {
     first: usize,
@@ -45,7 +45,7 @@ struct Range {
 }
 
 impl Range {
-    /// Without what is next to nothing at both ends.
+    /// Drops negligible values at both ends.
     fn trim(&mut self) {
         let small = |value: &&f64| **value < NEGLIGIBLE;
         let above = self.values.iter().rev().take_while(small).count();
@@ -55,7 +55,7 @@ impl Range {
         self.first += below;
     }
 
-    /// Each value times a weight of its number.
+    /// Multiplies each value by a weight of its number.
     fn weighted(&self, weight: impl Fn(f64) -> f64) -> Self {
         let numbers = self.first..;
         let values = self.values.iter().zip(numbers);
@@ -65,7 +65,7 @@ impl Range {
         }
     }
 
-    /// The counters in use in a part of m after one more place, from those before.
+    /// Returns the distribution of the counters in use in a part of m after one more element.
     fn with_one_more(&self, m: f64) -> Self {
         let mut next = vec![0.0; self.values.len() + 1];
         for (at, value) in self.values.iter().enumerate() {
@@ -78,7 +78,7 @@ impl Range {
         next
     }
 
-    /// The distribution of the sum of two numbers.
+    /// Returns the distribution of the sum of two numbers.
     fn plus(&self, other: &Self) -> Self {
         let mut values = vec![0.0; (self.values.len() + other.values.len()).saturating_sub(1)];
         for (at, a) in self.values.iter().enumerate() {
@@ -89,7 +89,7 @@ impl Range {
         Self { first: self.first + other.first, values }
     }
 
-    /// The distribution of the sum of `count` numbers.
+    /// Returns the distribution of the sum of `count` numbers.
     fn times(&self, count: u32) -> Self {
         if count == 1 {
             return self.clone();
@@ -99,7 +99,7 @@ impl Range {
         if count.is_multiple_of(2) { even } else { even.plus(self) }
     }
 
-    /// The weight below `limit` of the sum of `count` numbers.
+    /// Returns the weight below `limit` of the sum of `count` numbers.
     fn sum_below(&self, count: u32, limit: usize) -> f64 {
         let halves = [count / 2, count - count / 2];
         let zero = Self { first: 0, values: vec![1.0] };
@@ -127,14 +127,14 @@ impl Range {
 /// How a link fills.
 #[derive(Default)]
 struct Filling {
-    /// Where one element more fills the link, by the elements that it was offered before: the
-    /// probability of that, and the mean rate of the link then.
+    /// The probability that one more element fills the link, and the mean rate of the link then, by
+    /// the number of elements that it was offered before.
     fills: Vec<(f64, f64)>,
-    /// The rate of links that still have room, by the elements that they were offered.
+    /// The rate of links that still have room, by the number of elements that they were offered.
     rates: Vec<f64>,
-    /// Mean rate of a link that has just become full, and the variance among those that became full
-    /// with the same element.
+    /// Mean rate of a link that has just become full.
     full_rate: f64,
+    /// Variance of the rate among links that became full with the same element.
     full_variance: f64,
 }
 
@@ -157,7 +157,7 @@ impl Filling {
                 rate = split_fpr(m, probes, f64::from(offered));
                 continue;
             }
-            // Means of the rate and its square with one element more, whether that fills the link
+            // Means of the rate and of its square after one more element, whether it fills the link
             // or not.
             let next_rate = with_room(&|x| (x + 1.0 - x / m) / m, &in_use);
             let square = |x: f64| (x * x + (2.0 * x + 1.0) * (1.0 - x / m)) / (m * m);
@@ -190,7 +190,7 @@ impl Filling {
 struct Alike {
     /// Their share of all chains.
     share: f64,
-    /// That, times the mean probability that none of their full links claims a new element.
+    /// The share times the mean probability that none of their full links claims a new element.
     unclaimed: f64,
 }
 
@@ -207,11 +207,11 @@ impl Alike {
 
 /// Chains with the same number of full links.
 struct Newest {
-    /// By the number of elements that the newest was offered.
+    /// The chains, by the number of elements that the newest link was offered.
     chains: Vec<Alike>,
-    /// The numbers that are not negligible.
+    /// The numbers whose chains are not negligible.
     active: std::ops::Range<usize>,
-    /// What a new element's probability to be offered to the newest is multiplied by.
+    /// Factor on the probability that a new element is offered to the newest link.
     spread: f64,
 }
 
@@ -223,8 +223,8 @@ impl Newest {
         }
     }
 
-    /// One element more comes to each chain; those whose newest link it fills leave, with their
-    /// probability that a new element is claimed by none of their links.
+    /// Inserts one more element into each chain. Removes and returns the chains whose newest link
+    /// it fills.
     fn take(&mut self, fills: impl Fn(usize) -> (f64, f64)) -> Alike {
         let mut full = Alike::default();
         let numbers = self.chains.len();
@@ -263,10 +263,10 @@ impl Newest {
     }
 }
 
-/// As [`super::rate::chain_fpr`], element by element.
+/// Returns [`super::rate::chain_fpr`], element by element.
 pub(super) fn chain_fpr(part: u64, probes: u32, most_links: u32, elements: u64) -> f64 {
     let filling = Filling::of(part, probes);
-    // Beyond these the last link claims everything.
+    // After more elements the last link claims everything.
     let last_rates: Vec<f64> = (0..u32::MAX)
         .map(|offered| split_fpr(part as f64, probes, f64::from(offered)))
         .take_while(|rate| *rate < 1.0 - NEGLIGIBLE)

@@ -3,28 +3,27 @@
 use super::rate::chain_fpr;
 use super::{Refill, ScalableFilter};
 use crate::MembershipFilter;
-use crate::bits::CounterArray;
 use crate::saved::saved;
 use crate::sizing::MAX_PROBES;
 use crate::spec::{
     DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
-    Sizing, SpecError, check_counters, check_memory, check_probes, check_rate,
+    Sizing, SpecError, check_counters, check_memory, check_probes, check_range, check_rate,
 };
-use crate::split_counting::counter_sizes;
+use crate::split_counting::{SplitCountingSpec, counter_sizes};
 use std::f64::consts::LN_2;
 
-/// Links of a chain when nothing else is asked for.
+/// Default of the most links that a chain may have.
 const DEFAULT_LINKS: u32 = 8;
 
-/// Most links of a chain.
-const MAX_LINKS: u32 = 1024;
+/// Highest number of links that a caller may allow.
+const MAX_LINKS: u64 = 1024;
 
 /// Parameters of a [`ScalableFilter`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalableSpec {
     /// Counters of a part of a link (m).
     pub part: u64,
-    /// Hash functions, and parts of a link (k).
+    /// Hash functions and parts of a link (k).
     pub probes: u32,
     /// Bits of a counter.
     pub counter_bits: u32,
@@ -43,12 +42,12 @@ pub(crate) const SCALABLE: Descriptor = Descriptor {
         let links = u64::from(DEFAULT_LINKS);
         let (part, probes) = match sizing {
             Sizing::Memory { .. } => {
-                let sizes = counter_sizes(FilterKind::Scalable, links, sizing)?;
-                (sizes.part, sizes.probes)
+                let (_, link) = counter_sizes(FilterKind::Scalable, links, sizing)?;
+                (link.part, link.probes)
             }
             Sizing::Rate { fpr, expected } => {
                 check_rate(fpr)?;
-                // 1 - (1 - P)^d = fpr, and a link that is half full has P = 2^-k.
+                // Solves 1 - (1 - P)^d = fpr for P; a link that is half full has P = 2^-k.
                 let link_fpr = -((-fpr).ln_1p() / links as f64).exp_m1();
                 let probes = link_fpr.recip().log2().ceil() as u32;
                 let part = (expected as f64 / links as f64 / LN_2).ceil() as u64;
@@ -68,20 +67,23 @@ pub(crate) const SCALABLE: Descriptor = Descriptor {
     search: None,
 };
 
+impl ScalableSpec {
+    /// Returns the parameters of one link.
+    pub(super) const fn link(&self) -> SplitCountingSpec {
+        let Self { part, probes, counter_bits, .. } = *self;
+        SplitCountingSpec { part, probes, counter_bits }
+    }
+}
+
 saved!(ScalableSpec { part, probes, counter_bits, most_links, refill });
 saved!(Refill { FirstNotFull = 0, Newest = 1; else "a chain of an unknown rule" });
 
 impl Parameters for ScalableSpec {
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
-        if self.most_links == 0 || self.most_links > MAX_LINKS {
-            return Err(SpecError::new(format!(
-                "a chain has 1 to {MAX_LINKS} links, not {}; {DEFAULT_LINKS} works",
-                self.most_links
-            )));
-        }
-        let parts = u64::from(self.probes) * u64::from(self.most_links);
-        check_counters(self.part, parts, self.counter_bits)
+        let links = u64::from(self.most_links);
+        check_range("a chain has", 1..=MAX_LINKS, "links", links, DEFAULT_LINKS.into())?;
+        check_counters(self.part, u64::from(self.probes) * links, self.counter_bits)
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -89,22 +91,16 @@ impl Parameters for ScalableSpec {
     }
 
     fn built_bytes(&self) -> u64 {
-        CounterArray::bytes_of(self.part * u64::from(self.probes), self.counter_bits)
+        self.link().memory_bytes()
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
-        let part = self.part * u64::from(self.probes) / u64::from(probes.max(1));
+        let SplitCountingSpec { part, probes, .. } = self.link().divided_among(probes);
         Some(Self { part, probes, ..*self }.into())
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
-        Box::new(ScalableFilter::new(
-            self.part,
-            self.probes,
-            self.counter_bits,
-            self.most_links,
-            self.refill,
-        ))
+        Box::new(ScalableFilter::with_spec(*self))
     }
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
@@ -112,17 +108,10 @@ impl Parameters for ScalableSpec {
     }
 
     fn shape(&self) -> Shape {
-        Shape {
-            arrays: Some(self.most_links),
-            counter_bits: Some(self.counter_bits),
-            ..Shape::new(self.probes, self.part, "counters")
-        }
+        Shape { arrays: Some(self.most_links), ..self.link().shape() }
     }
 
     fn describe(&self) -> String {
-        format!(
-            "up to {} links of k = {} parts of m = {} counters of {} bits",
-            self.most_links, self.probes, self.part, self.counter_bits
-        )
+        format!("up to {} links of {}", self.most_links, self.link().describe())
     }
 }

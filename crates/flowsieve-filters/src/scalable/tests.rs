@@ -2,15 +2,15 @@
 
 use super::*;
 use crate::hashing::Digester;
-use crate::saved::UnionError;
+use crate::saved::{FilterState, UnionError};
 use std::collections::HashSet;
 
 fn whole(digest: &Digest) -> ElementDigests<'_> {
     ElementDigests { whole: *digest, attributes: &[] }
 }
 
-/// Churn in which old links lose elements while new ones come: with every removal justified,
-/// nothing that is left may disappear, and in the end the chain is one empty link.
+/// Old links lose elements while new ones are added. All removals are justified, so no remaining
+/// element may disappear, and in the end the chain is one empty link.
 #[test]
 fn removals_are_exact_under_churn() {
     let digests: Vec<Digest> =
@@ -46,9 +46,8 @@ fn removals_are_exact_under_churn() {
     assert!(filter.links[0].is_empty());
 }
 
-/// Elements come in, stay for a while of random length and leave: many links are filled up again
-/// and again. Nothing that is there is ever missed, and what stays behind is what the false
-/// positives of the other links explain.
+/// Elements are inserted, stay for a random time and are removed, so links are refilled many times.
+/// No present element is ever missed, and only ambiguous removals leave counters.
 #[test]
 fn refilled_links_lose_nothing_and_keep_little() {
     const ELEMENTS: u32 = 20_000;
@@ -61,7 +60,7 @@ fn refilled_links_lose_nothing_and_keep_little() {
         filter.insert(whole(&digest));
         there.push(digest);
         most = most.max(filter.links());
-        // The number that is there goes up and down between 500 and 1500.
+        // The number of present elements goes up and down between 500 and 1500.
         let wanted = 1000 + (500.0 * (f64::from(i) / 1500.0).sin()) as usize;
         while there.len() > wanted {
             let leaving = digest.value() as usize % there.len();
@@ -84,17 +83,20 @@ fn refilled_links_lose_nothing_and_keep_little() {
     let expected = rate * f64::from(ELEMENTS);
     println!("{left} of {removals} left over, at most {expected} expected, {most} links");
     assert!(left > 20 && (left as f64) < expected, "{left} {expected}");
-    // Nothing but their counters is above zero.
-    let nonzero: f64 =
-        filter.links.iter().map(|link| link.fill_ratio() * (part * u64::from(probes)) as f64).sum();
+    // Only their counters are above zero.
+    let nonzero: f64 = filter
+        .links
+        .iter()
+        .map(|link| link.array.fill_ratio() * (part * u64::from(probes)) as f64)
+        .sum();
     assert!(nonzero.round() as u64 <= left * u64::from(probes), "{nonzero} {left}");
     filter.clear();
     assert_eq!(filter.stats().counters, Some(CounterStats::default()));
 }
 
-/// A link in the middle that has room takes the next new element, and one that is empty goes.
+/// A link in the middle that has room takes the next new element, and an empty one is freed.
 #[test]
-fn the_oldest_link_with_room_takes_what_is_new() {
+fn the_oldest_link_with_room_takes_new_elements() {
     let digests: Vec<Digest> =
         (0..1200_u32).map(|i| Digester::new(4).digest(&i.to_le_bytes())).collect();
     for refill in [Refill::FirstNotFull, Refill::Newest] {
@@ -107,11 +109,11 @@ fn the_oldest_link_with_room_takes_what_is_new() {
         for digest in &digests[200..300] {
             filter.remove(whole(digest));
         }
-        let newest = filter.links[3].fill_ratio();
+        let newest = filter.links[3].array.fill_ratio();
         for digest in &digests[600..650] {
             filter.insert(whole(digest));
         }
-        let grew = filter.links[3].fill_ratio() > newest;
+        let grew = filter.links[3].array.fill_ratio() > newest;
         assert_eq!(grew, refill == Refill::Newest);
         let leaving = [&digests[600..650], &digests[150..200], &digests[300..400]];
         for digest in leaving.into_iter().flatten() {
@@ -156,48 +158,48 @@ fn a_union_has_the_links_of_both_and_adds_up_small_ones() {
     let (first, second) = (digests(0..240), digests(1000..1230));
     let (mut union, other) = (chain(9, Refill::Newest, &first), chain(9, Refill::Newest, &second));
     assert_eq!((union.links(), other.links()), (3, 3));
-    union.unite_with(&other).unwrap();
-    // Two full ones of each stay apart, and so do those with 64 and 54, which would fill more than
-    // half.
+    union.unite(&other).unwrap();
+    // The two full links of each stay, and so do those with 64 and 54 elements, whose sum would be
+    // more than half full.
     assert_eq!(union.links(), 6);
-    let numbers: Vec<u64> = union.links.iter().map(Counters::function_set).collect();
+    let numbers: Vec<u64> = union.links.iter().map(|link| link.function_set).collect();
     assert_eq!(numbers[..3], numbers[3..]);
     let estimate = union.distinct().unwrap();
     let exact = first.iter().chain(&second).collect::<HashSet<_>>().len() as u64;
     assert!(estimate.point().is_none() && estimate.lower() <= exact, "{estimate:?}");
     assert!(estimate.upper().unwrap() >= exact, "{estimate:?}");
-    // The first that is not full takes what is new, whatever the rule was.
-    let before = union.links[2].fill_ratio();
+    // The first link that is not full takes new elements, whatever the rule was.
+    let before = union.links[2].array.fill_ratio();
     union.insert(whole(&digests(5000..5001)[0]));
-    assert!(union.links[2].fill_ratio() > before);
+    assert!(union.links[2].array.fill_ratio() > before);
     for digest in digests(6000..6200) {
         union.insert(whole(&digest));
     }
-    // A link with functions of its own, that no other has.
-    assert_eq!(union.links[6].function_set(), FIRST_FUNCTION_SET + 3);
+    // A link with functions that no other link has.
+    assert_eq!(union.links[6].function_set, FIRST_FUNCTION_SET + 3);
 
-    // Two small ones are one, as if all had come here.
+    // Two small chains become one link, as if all elements had been inserted into it.
     let mut union = chain(1, Refill::FirstNotFull, &first[..40]);
     let other = chain(1, Refill::FirstNotFull, &second[..40]);
-    union.unite_with(&other).unwrap();
+    union.unite(&other).unwrap();
     let all: Vec<Digest> = [&first[..40], &second[..40]].concat();
     let at_once = chain(1, Refill::FirstNotFull, &all);
     assert_eq!(union.links(), 1);
     assert_eq!(union.stats(), at_once.stats());
-    // And again, as long as a link is not full.
-    let error = union.unite_with(&other).map(|()| union.links());
+    // The same again, as long as the link is not full.
+    let error = union.unite(&other).map(|()| union.links());
     assert_eq!(error, Ok(1), "the same elements fill nothing more");
-    let error = union.unite_with(&chain(1, Refill::FirstNotFull, &first[100..180]));
+    let error = union.unite(&chain(1, Refill::FirstNotFull, &first[100..180]));
     assert_eq!(error, Err(UnionError::Links { links: 2, most: 1 }));
     assert_eq!(union.links(), 1);
 }
 
-/// A link of the first input that falsely claims what the second one held must not give anything
-/// up.
+/// A link of the first input that falsely claims an element of the second one must not lose
+/// counters.
 #[test]
 fn removals_from_a_union_make_no_false_negatives() {
     for refill in [Refill::FirstNotFull, Refill::Newest] {
-        // Few functions, so that links often claim what others hold.
+        // Few functions, so that links often claim elements that others hold.
         let fill = |elements: &[Digest]| {
             let mut filter = ScalableFilter::new(150, 3, 8, 60, refill);
             for digest in elements {
@@ -207,7 +209,7 @@ fn removals_from_a_union_make_no_false_negatives() {
         };
         let (first, second) = (digests(0..600), digests(500..1100));
         let mut union = fill(&first);
-        union.unite_with(&fill(&second)).unwrap();
+        union.unite(&fill(&second)).unwrap();
         for (number, digest) in second.iter().enumerate() {
             union.remove(whole(digest));
             let left = first.iter().chain(&second[number + 1..]);
@@ -222,8 +224,8 @@ fn removals_from_a_union_make_no_false_negatives() {
     }
 }
 
-/// Mean rate of chains after so many elements, exactly for what each of them has stored, and its
-/// standard error.
+/// Returns the mean rate of chains after this many elements, computed exactly from the contents of
+/// each, and its standard error.
 fn simulated(spec: &ScalableSpec, elements: u32, runs: u32) -> (f64, f64) {
     let (mut sum, mut squares) = (0.0, 0.0);
     for run in 0..runs {
@@ -247,7 +249,7 @@ fn simulated(spec: &ScalableSpec, elements: u32, runs: u32) -> (f64, f64) {
     (mean, ((squares / runs - mean * mean).max(0.0) / (runs - 1.0)).sqrt())
 }
 
-/// Compares predicted rates with those of so many simulated chains; the largest difference in
+/// Compares predicted rates with those of simulated chains, and checks the largest difference in
 /// standard errors.
 fn check_rates(parts: &[u64], functions: &[u32], loads: &[f64], runs: impl Fn(u64) -> u32) {
     let (mut cells, mut worst) = (0_u32, 0.0_f64);
@@ -267,9 +269,9 @@ fn check_rates(parts: &[u64], functions: &[u32], loads: &[f64], runs: impl Fn(u6
                     };
                     let predicted = rate::chain_fpr(part, probes, most_links, elements.into());
                     let (mean, error) = simulated(&spec, elements, runs(part));
-                    // Where less than one counter is left on average, few chains have one, each 1 /
-                    // m off: perhaps none of those seen. Few elements leave nothing to chance, and
-                    // a sum its last digits.
+                    // If less than one counter is clear on average, few chains have one, which
+                    // lowers their rate by 1 / m; perhaps none of the simulated ones has. With few
+                    // elements nothing is random: allow for the last digits of a sum.
                     let (left, m) = (1.0 - predicted, part as f64);
                     let rare = if left * m < 1.0 { left / m } else { 0.0 };
                     let least = (rare / f64::from(runs(part))).sqrt().max(1e-12 * predicted);
@@ -291,7 +293,7 @@ fn check_rates(parts: &[u64], functions: &[u32], loads: &[f64], runs: impl Fn(u6
     println!("{cells} cells, {worst:.2} standard errors at most");
 }
 
-/// On both sides of the border between following every number and following means.
+/// On both sides of the border between [`super::small_rate`] and [`super::large_rate`].
 #[test]
 fn predicted_rates_hold_near_the_capacity_and_beyond() {
     check_rates(&[64, 129], &[2, 4, 7], &[0.5, 0.95, 1.5, 3.0], |_| 200);

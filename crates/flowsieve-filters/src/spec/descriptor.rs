@@ -1,13 +1,12 @@
-//! What a structure's own file says about it.
+//! The description of a structure in its own file.
 
 use super::{FilterSpec, Query, Shape, Sizing, SpecError, Workload};
 use crate::MembershipFilter;
 use std::fmt::Debug;
 
-/// Parameters of a filter: everything that depends on the structure. [`FilterSpec`] documents the
-/// methods.
+/// Parameters of a structure. [`FilterSpec`] documents the methods.
 pub(crate) trait Parameters: Debug {
-    /// Which of the structure's kinds this is, as the registry lists them.
+    /// Returns the index of the kind among those of the structure in the registry.
     fn variety(&self) -> usize {
         0
     }
@@ -69,30 +68,30 @@ pub(crate) trait Parameters: Debug {
     fn describe(&self) -> String;
 }
 
-/// A name under which a structure is known, and what holds for it whatever its parameters.
+/// A name of a structure, and the properties that do not depend on its parameters.
 pub(crate) struct Descriptor {
-    /// In the command line and in reports.
+    /// Name in the command line and in reports.
     pub(crate) name: &'static str,
     /// Help line, with the source.
     pub(crate) summary: &'static str,
     pub(crate) reach: Reach,
-    /// Whether an element that was inserted before changes nothing.
+    /// Whether a repeated insertion changes nothing.
     pub(crate) ignores_repeats: bool,
-    /// Parameters for elements of this many attributes.
+    /// Returns parameters for elements of this many attributes.
     pub(crate) size: fn(usize, Sizing) -> Result<FilterSpec, SpecError>,
     pub(crate) search: Option<Search>,
 }
 
-/// Which queries a structure answers.
+/// The queries that a structure answers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Reach {
-    /// Those for whole elements.
+    /// Queries for whole elements.
     Whole,
-    /// Also those for the combinations that it was planned for.
+    /// Queries for whole elements and for planned combinations of attributes.
     Planned,
-    /// Those for any attributes, by an array for each.
+    /// Queries for any attributes, by an array for each attribute.
     Attributes,
-    /// Those for any attributes, by cells for combinations. The formulas hold for evenly spread
+    /// Queries for any attributes, by cells for combinations. The formulas assume evenly spread
     /// values.
     Matrix {
         /// Combinations can be cut.
@@ -102,19 +101,19 @@ pub enum Reach {
     },
 }
 
-/// How the best filter of a structure for given queries is found: for each size there is a best
-/// one, and the larger it is the lower its rate.
+/// Search for the best filter of a structure for given queries: each size has a best filter, and a
+/// larger one has a lower rate.
 #[derive(Debug)]
 pub struct Search {
-    /// The best filter in this many bytes, or the smallest, if that needs more.
+    /// Returns the best filter in this many bytes, or the smallest filter if that needs more.
     pub in_memory: fn(&Workload<'_>, bytes: u64) -> FilterSpec,
-    /// The largest size that is looked at for a rate.
+    /// Largest size that is tried for a rate.
     pub most: u64,
-    /// The best filter of a size (bits of an array, lines).
+    /// Returns the best filter of a size (bits of an array, lines).
     pub fit: fn(&Workload<'_>, size: u64) -> FilterSpec,
-    /// The filter by the rule of the CBFM paper's tables for the rate of a single attribute; where
-    /// there is none, the rate is that of the queries.
+    /// Returns the filter for the rate of a single attribute, by the rule of the CBFM paper's
+    /// tables. `None` if the structure has no such rule; a rate is then that of the queries.
     pub by_attribute_rate: Option<fn(&Workload<'_>, fpr: f64) -> FilterSpec>,
-    /// Why no size has a rate, given the lowest rate.
+    /// Explains why no size has a rate, given the lowest rate.
     pub out_of_reach: fn(lowest: f64) -> String,
 }

@@ -1,8 +1,8 @@
-//! Parameters that no filter can have.
+//! Errors of parameters.
 
 use super::FilterKind;
 
-/// Parameters that no filter can have; the text states the rule and a value that works.
+/// Invalid parameters of a filter. The text states the rule and a value that works.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
@@ -11,12 +11,12 @@ pub enum SpecError {
     TooLittleMemory {
         /// The structure.
         kind: FilterKind,
-        /// Bytes of the smallest one.
+        /// Bytes of the smallest filter.
         least: u64,
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: u64,
     },
-    /// Another rule is broken; the text says which.
+    /// Another rule is broken, which the text states.
     #[error("{0}")]
     Rule(String),
 }

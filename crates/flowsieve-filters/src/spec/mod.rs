@@ -1,8 +1,8 @@
-//! Parameters of filters as plain data, and what every structure says of itself.
+//! Parameters of filters as plain data, and the descriptions of the structures.
 //!
-//! A structure is described in its own file: its parameters implement [`Parameters`], and each of
-//! its names has a [`Descriptor`]. [`registry`] lists them, one line a structure; all else is
-//! derived from it.
+//! Each structure is described in its own file: its parameters implement [`Parameters`], and each
+//! of its names has a [`Descriptor`]. [`registry`] lists them, one line for each structure;
+//! everything else is derived from it.
 
 mod descriptor;
 mod error;
@@ -22,21 +22,20 @@ pub use self::shape::Shape;
 pub use self::sizing::Sizing;
 pub(crate) use self::sizing::{
     DEFAULT_COUNTER_BITS, LEAST_ARRAY_BITS, MAX_BYTES, array_bits, check_bits, check_counters,
-    check_memory, check_probes, check_rate, probes_for,
+    check_memory, check_probes, check_range, check_rate, probes_for,
 };
 
 use super::{Estimate, FilterStats, LineShape, MembershipFilter};
 
-/// A structure that is compared, planned or counted with: a filter, or one of the three that are
-/// none.
+/// A structure for counts, plans and comparisons: a filter, or one of three other structures.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Structure {
     /// A filter.
     Filter(FilterKind),
-    /// A [`HyperLogLog`](super::HyperLogLog): it counts, and answers no query.
+    /// A [`HyperLogLog`](super::HyperLogLog): it counts, and answers no queries.
     Hll,
-    /// An [`ExaLogLog`](super::ExaLogLog): as that, with three quarters of the error in the same
-    /// memory.
+    /// An [`ExaLogLog`](super::ExaLogLog): it counts with three quarters of the error of a
+    /// `HyperLogLog` in the same memory.
     Ell,
     /// A hash set of the elements, which is not part of this crate.
     Exact,
@@ -49,18 +48,18 @@ impl From<FilterKind> for Structure {
 }
 
 impl Structure {
-    /// All of them, in the order in which they are listed.
+    /// Iterates over all structures in the order in which they are listed.
     pub fn all() -> impl Iterator<Item = Self> {
         let filters = FilterKind::all().map(Self::Filter);
         filters.chain([Self::Exact, Self::Hll, Self::Ell])
     }
 
-    /// The structure of this name.
+    /// Returns the structure of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|structure| structure.name() == name)
     }
 
-    /// The name in the command line and in reports.
+    /// Returns the name in the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Filter(kind) => kind.name(),
@@ -70,7 +69,7 @@ impl Structure {
         }
     }
 
-    /// Help line.
+    /// Returns the help line.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Filter(kind) => kind.summary(),
@@ -80,94 +79,88 @@ impl Structure {
         }
     }
 
-    /// Whether an element that was inserted before changes nothing, so that it need not be inserted
-    /// again.
+    /// Returns whether a repeated insertion changes nothing, so that it can be left out.
     pub fn ignores_repeats(self) -> bool {
-        match self {
-            Self::Filter(kind) => kind.descriptor().ignores_repeats,
-            Self::Hll | Self::Ell | Self::Exact => true,
-        }
+        self.filter().is_none_or(|kind| kind.descriptor().ignores_repeats)
     }
 
-    /// The kind of filter, if it is one.
+    /// Returns the kind of filter, or `None` if the structure is no filter.
     pub const fn filter(self) -> Option<FilterKind> {
-        match self {
-            Self::Filter(kind) => Some(kind),
-            Self::Hll | Self::Ell | Self::Exact => None,
-        }
+        if let Self::Filter(kind) = self { Some(kind) } else { None }
     }
 }
 
 impl FilterKind {
-    /// The name in the command line and in reports.
+    /// Returns the name in the command line and in reports.
     pub fn name(self) -> &'static str {
         self.descriptor().name
     }
 
-    /// Help line, with the source.
+    /// Returns the help line, with the source.
     pub fn summary(self) -> &'static str {
         self.descriptor().summary
     }
 
-    /// Which queries the structure answers.
+    /// Returns which queries the structure answers.
     pub fn reach(self) -> Reach {
         self.descriptor().reach
     }
 
-    /// Whether the structure knows whole elements only, and nothing of their attributes.
+    /// Returns whether the structure only stores whole elements.
     pub fn is_of_whole(self) -> bool {
         self.reach() == Reach::Whole
     }
 
-    /// Whether the structure is a matrix, whose predicted rates hold for evenly spread values only.
+    /// Returns whether the structure is a matrix, whose predicted rates only hold for evenly spread
+    /// values.
     pub fn is_matrix(self) -> bool {
         matches!(self.reach(), Reach::Matrix { .. })
     }
 
-    /// Whether it is a variant of another structure that is never worse: it is planned only where
-    /// it is asked for.
+    /// Returns whether it is a variant of another structure that is never worse. Plans only include
+    /// it if it is named.
     pub const fn is_variant(self) -> bool {
         matches!(self, Self::CmdbfXor | Self::CmdbfXorIndependent)
     }
 
-    /// Whether combinations of attributes can be cut from it.
+    /// Returns whether combinations of attributes can be cut.
     pub fn has_cuts(self) -> bool {
         matches!(self.reach(), Reach::Matrix { cuts: true, .. })
     }
 
-    /// Whether each attribute has its own size.
+    /// Returns whether each attribute has its own size.
     pub fn has_weights(self) -> bool {
         matches!(self.reach(), Reach::Matrix { weights: true, .. })
     }
 
-    /// How the best filter for given queries is found, if by a search over its size.
+    /// Returns how to search for the best filter for given queries over its size, or `None` if
+    /// there is another way.
     pub fn search(self) -> Option<&'static Search> {
         self.descriptor().search.as_ref()
     }
 }
 
 impl FilterSpec {
-    /// Parameters of a structure for elements of `attributes` attributes.
+    /// Returns parameters of a structure for elements of `attributes` attributes.
     ///
-    /// Counters get 4 bits; a scalable filter is a chain of up to 8 links, sized to be full with
-    /// the elements expected; a d-left filter gets counts of 2 bits and remainders that fill its
-    /// cells of 16, 24 or 32 bits: for a rate the smallest filter, in given memory that with the
-    /// least rate (16 bits if the number of elements is not known).
+    /// Counters get 4 bits. A scalable filter is a chain of up to 8 links, sized to be full with
+    /// the expected elements. A d-left filter gets counts of 2 bits and remainders that fill its
+    /// cells of 16, 24 or 32 bits: the smallest filter for a rate, and in given memory the one with
+    /// the lowest rate (16 bits if the number of elements is not known).
     ///
-    /// A rate is that of an element whose values have all occurred, apart, as those of traffic
-    /// have: a CMDBF gets arrays that reach it in the combined one alone, and an MDBF has none.
+    /// A rate is that of an element whose values all occur, though not together, as those of
+    /// traffic do: the combined array of a CMDBF reaches it alone, and an MDBF has no rate.
     ///
     /// The matrices get the largest size m that fits. A CBFM (and a WCBFM, whose weights are equal
-    /// here) gets the cuts and the k with the least predicted false-positive rate of a full query,
-    /// all values of which occur: among no cut, keeping only combinations of at most r attributes,
-    /// and cutting the pairs {1,2}, {3,4}, …
+    /// here) gets the cuts and the k with the lowest predicted false-positive rate of a full query
+    /// whose values all occur. The candidates are no cut, keeping only combinations of at most r
+    /// attributes, and cutting the pairs {1,2}, {3,4}, …
     /// ([`cut_families`](crate::matrix_sizing::cut_families)).
     ///
     /// # Errors
     ///
-    /// Memory for less than one bit (or line) of each array, a rate outside of (0, 1), a rate for
-    /// no elements, one that a filter in cache lines does not reach, any of an MDBF, or a size
-    /// beyond 2^40 bytes.
+    /// The memory is less than one bit (or line) of each array, or more than 2^40 bytes; a rate is
+    /// outside of (0, 1), is for no elements, cannot be reached in cache lines, or is for an MDBF.
     pub fn new(kind: FilterKind, attributes: usize, sizing: Sizing) -> Result<Self, SpecError> {
         if let Sizing::Rate { expected: 0, .. } = sizing {
             return Err(SpecError::new(
@@ -179,7 +172,7 @@ impl FilterSpec {
         Ok(spec)
     }
 
-    /// The same filter, but one that knows all elements: for membership
+    /// Returns the same filter without sampling: it stores all elements, for membership
     /// ([`SubsetSpec::knowing`]).
     ///
     /// [`SubsetSpec::knowing`]: crate::SubsetSpec::knowing
@@ -193,11 +186,11 @@ impl FilterSpec {
         self
     }
 
-    /// Whether a filter of these parameters notices too few new elements for its count to have an
-    /// upper bound, or less than one in a hundred if it has no estimate.
+    /// Returns whether a filter of these parameters notices too few new elements for its count to
+    /// have an upper bound, or, if it has no estimate, fewer than one in a hundred.
     #[doc(hidden)]
     pub fn is_full(&self, distinct: Option<Estimate>, stats: impl FnOnce() -> FilterStats) -> bool {
-        /// Above this probability of being called a repeat, new elements are too few to be counted.
+        /// Highest probability that a new element is called a repeat in a filter that is not full.
         const MOST_REPEATS: f64 = 0.99;
         if self.counts_distinct() {
             return distinct.is_some_and(Estimate::is_full);
@@ -205,7 +198,7 @@ impl FilterSpec {
         stats().fill_ratio.powf(f64::from(self.probes())) > MOST_REPEATS
     }
 
-    /// An empty filter with these parameters.
+    /// Builds an empty filter.
     ///
     /// # Panics
     ///
@@ -223,30 +216,30 @@ impl FilterSpec {
         self.parameters().check()
     }
 
-    /// The structure's name in the command line.
+    /// Returns the structure's name in the command line.
     pub fn name(&self) -> &'static str {
         self.kind().name()
     }
 
-    /// Bytes of the arrays; of a chain with all of its links.
+    /// Returns the bytes of the arrays, for a chain with all of its links.
     pub fn memory_bytes(&self) -> u64 {
         self.parameters().memory_bytes()
     }
 
-    /// Bytes of the arrays as they are built: of a chain one link.
+    /// Returns the bytes of the arrays of an empty filter, for a chain with one link.
     pub(crate) fn built_bytes(&self) -> u64 {
         self.parameters().built_bytes()
     }
 
-    /// Hash functions (k); the subtables of a d-left filter.
+    /// Returns the number of hash functions (k), or of the subtables of a d-left filter.
     pub fn probes(&self) -> u32 {
         let shape = self.shape();
         shape.probes.or(shape.arrays).unwrap_or(1)
     }
 
-    /// The filter of the same size with this many hash functions; `None` if the structure has no
-    /// such number: the subtables of a d-left filter are fixed. In structures with several arrays
-    /// or attributes it is the number for each; a subset filter sets this many bits for each
+    /// Returns the filter of the same size with this many hash functions, or `None` if their number
+    /// is fixed, as the subtables of a d-left filter. In structures with several arrays or
+    /// attributes it is the number for each; a subset filter sets this many bits for each
     /// combination; a matrix keeps its cuts.
     ///
     /// # Errors
@@ -258,79 +251,81 @@ impl FilterSpec {
         Ok(spec)
     }
 
-    /// Attributes that the structure looks at; `None` if it looks at the whole element only.
+    /// Returns the number of attributes that the structure looks at, or `None` if it only looks at
+    /// the whole element.
     pub fn attributes(&self) -> Option<usize> {
         self.parameters().attributes()
     }
 
-    /// Whether the filter needs the attributes' digests, not just the whole element's.
+    /// Returns whether the filter needs the digests of the attributes, not just that of the whole
+    /// element.
     pub fn needs_attributes(&self) -> bool {
         self.attributes().is_some()
     }
 
-    /// Whether the structure has an unbiased count of the distinct elements.
+    /// Returns whether the structure has an unbiased count of the distinct elements.
     pub fn counts_distinct(&self) -> bool {
         self.parameters().counts_distinct()
     }
 
-    /// The combinations that the filter stores each by itself, without that of all attributes and
-    /// the empty one; bit i for attribute i.
+    /// Returns the combinations of attributes that the filter stores, without the empty one and
+    /// that of all attributes; bit i for attribute i.
     pub fn stored(&self) -> Vec<u32> {
         self.parameters().stored()
     }
 
-    /// Bits that each value of a combination sets, if it has its own: in a subset filter
-    /// (`k_S`).
+    /// Returns the bits that each value of a combination sets (`k_S`), or `None` if it has no
+    /// number of its own. Only a subset filter has.
     pub fn probes_of(&self, mask: u32) -> Option<u32> {
         self.parameters().probes_of(mask)
     }
 
-    /// Whether the structure has an unbiased count of the distinct values of a combination of some
-    /// of the attributes
+    /// Returns whether the structure has an unbiased count of the distinct values of a combination
+    /// of some of the attributes
     /// ([`MultiAttributeFilter::distinct_of`](super::MultiAttributeFilter::distinct_of)).
     pub fn counts_distinct_of(&self, mask: u32) -> bool {
         self.parameters().counts_distinct_of(mask)
     }
 
-    /// Whether the structure has a raw count of a combination of some of the attributes
+    /// Returns whether the structure has a raw count of a combination of some of the attributes
     /// ([`MultiAttributeFilter::first_of`](super::MultiAttributeFilter::first_of)).
     pub fn counts_first_of(&self, mask: u32) -> bool {
         self.parameters().counts_first_of(mask)
     }
 
-    /// Predicted false-positive rate of a query, by the structure's formula; `None` where it has no
-    /// answer.
+    /// Returns the predicted false-positive rate of a query by the structure's formula, or `None`
+    /// if the structure does not answer it.
     ///
-    /// Values are taken to be evenly spread. Of a query it matters which of its values occur: an
-    /// array of a single attribute says yes to them.
+    /// Values are assumed to be evenly spread. The rate depends on which values of the query occur,
+    /// since an array of a single attribute says yes to these.
     pub fn rate(&self, query: &Query<'_>) -> Option<f64> {
         self.parameters().rate(query)
     }
 
-    /// Predicted standard error of the unbiased count of the whole elements, as a share of them;
-    /// `None` where there is no formula for it.
+    /// Returns the predicted standard error of the unbiased count of the whole elements, as a share
+    /// of them, or `None` if there is no formula.
     pub fn count_std_error(&self, workload: &Workload<'_>) -> Option<f64> {
         let elements = workload.elements();
         let variance = self.parameters().count_variance(workload)?;
         (elements > 0.0).then(|| (variance / elements).sqrt())
     }
 
-    /// Caveats about the predicted rates of these queries.
+    /// Returns caveats about the predicted rates of these queries.
     pub fn remarks(&self, workload: &Workload<'_>) -> Vec<String> {
         self.parameters().remarks(workload)
     }
 
-    /// The sizes, under names that all structures share.
+    /// Returns the sizes, under the same names for all structures.
     pub fn shape(&self) -> Shape {
         self.parameters().shape()
     }
 
-    /// The parameters in words: `m = 4096 bits, k = 4`.
+    /// Describes the parameters: `m = 4096 bits, k = 4`.
     pub fn describe(&self) -> String {
         self.parameters().describe()
     }
 
-    /// Whether the lists among the parameters are short enough to be read again.
+    /// Checks that the lists among the parameters are short enough to be saved.
     pub(crate) fn can_be_saved(&self) -> Result<(), SpecError> {
         self.parameters().can_be_saved()
     }

@@ -1,18 +1,19 @@
-//! Queries, as the formulas for false-positive rates see them.
+//! Queries as input of the formulas for false-positive rates.
 
 use super::FilterSpec;
+use crate::matrix_sizing::all_of;
 use crate::sizing::MAX_PROBES;
 
-/// A query whose false-positive rate is asked for.
+/// A query whose false-positive rate is predicted.
 #[derive(Clone, Copy)]
 pub struct Query<'a> {
-    /// The attributes that have a value in the query, bit i for attribute i.
+    /// The attributes with a value in the query, bit i for attribute i.
     pub mask: u32,
-    /// All attributes of an element.
+    /// The mask of all attributes.
     pub full: u32,
-    /// Which of the query's values occur although the query does not.
+    /// The query's values that occur, though not together.
     pub known: Known,
-    /// Distinct values of each combination among the elements inserted.
+    /// Returns the number of distinct values of a combination among the elements inserted.
     pub values: &'a dyn Fn(u32) -> f64,
 }
 
@@ -22,42 +23,43 @@ impl std::fmt::Debug for Query<'_> {
     }
 }
 
-/// Which values of a query occur among the elements, each in some other one.
+/// The values of a query that occur in different elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Known {
-    /// The attributes concerned, bit i for attribute i.
+    /// The attributes whose values may occur, bit i for attribute i.
     pub mask: u32,
-    /// Probability that their values occur (α); the others' do not.
+    /// Probability that their values occur (α). The values of other attributes do not.
     pub share: f64,
 }
 
 impl Known {
-    /// These attributes have values that occur.
+    /// States that the values of these attributes occur.
     pub const fn all_of(mask: u32) -> Self {
         Self { mask, share: 1.0 }
     }
 
-    /// Probability that all values of these attributes occur.
+    /// Returns the probability that all values of these attributes occur.
     pub fn of(self, attributes: u32) -> f64 {
         if attributes & !self.mask == 0 { self.share } else { 0.0 }
     }
 }
 
 impl Query<'_> {
-    /// Distinct elements.
+    /// Returns the number of distinct elements.
     pub fn elements(&self) -> f64 {
         (self.values)(self.full)
     }
 
-    /// The rate of a structure that looks at whole elements only.
+    /// Returns the rate of a structure that only stores whole elements, given its rate for a number
+    /// of distinct elements; `None` unless all attributes have a value.
     pub(crate) fn of_whole(&self, rate: impl FnOnce(f64) -> f64) -> Option<f64> {
         (self.mask == self.full).then(|| rate(self.elements()))
     }
 }
 
-/// Measures a filter on elements: which share of the queries for each wanted combination, all of
-/// them for absent values, it answers by yes (`None` where it has no answer). `None` if nothing can
-/// be measured.
+/// Measures a filter on elements: returns the share of the queries for absent values of each wanted
+/// combination that it answers by yes, with `None` for a combination that it does not answer, or
+/// `None` if nothing can be measured.
 pub type Measure<'a> = dyn FnMut(&FilterSpec) -> Option<Vec<Option<f64>>> + 'a;
 
 /// A mixture of queries to a filter, and the elements in it.
@@ -65,11 +67,11 @@ pub type Measure<'a> = dyn FnMut(&FilterSpec) -> Option<Vec<Option<f64>>> + 'a;
 pub struct Workload<'a> {
     /// Number of attributes of an element.
     pub attributes: usize,
-    /// The combinations asked for, each with its share of the queries.
+    /// The wanted combinations, each with its share of the queries.
     pub wanted: &'a [(u32, f64)],
-    /// Probability that a value of a query for two or more attributes occurs (α).
+    /// Probability that the values of a query for two or more attributes occur (α).
     pub known: f64,
-    /// Distinct values of each combination.
+    /// Returns the number of distinct values of a combination.
     pub values: &'a dyn Fn(u32) -> f64,
 }
 
@@ -80,22 +82,21 @@ impl std::fmt::Debug for Workload<'_> {
 }
 
 impl Workload<'_> {
-    /// All attributes.
+    /// Returns the mask of all attributes.
     pub fn full(&self) -> u32 {
-        ((1_u64 << self.attributes) - 1) as u32
+        all_of(self.attributes)
     }
 
-    /// Distinct elements.
+    /// Returns the number of distinct elements.
     pub fn elements(&self) -> f64 {
         (self.values)(self.full())
     }
 
-    /// Predicted false-positive rate of each combination asked for; `None` where the filter does
-    /// not answer it.
+    /// Returns the predicted false-positive rate of each wanted combination, with `None` for those
+    /// that the filter does not answer.
     pub fn rates(&self, spec: &FilterSpec) -> Vec<Option<f64>> {
         let rate = |&(mask, _): &(u32, f64)| {
-            // The value of a query for a single attribute does not occur, or the query would be no
-            // negative.
+            // If the value of a query for a single attribute occurs, the query is a true positive.
             let known = if mask.is_power_of_two() {
                 Known::default()
             } else {
@@ -106,21 +107,22 @@ impl Workload<'_> {
         self.wanted.iter().map(rate).collect()
     }
 
-    /// The mean of these rates by the queries' shares; a combination without an answer counts as
-    /// `otherwise`, or not at all. It is 1 where nothing is answered.
+    /// Returns the mean of these rates, weighted by the shares of the queries. A combination
+    /// without an answer counts as `otherwise`, or not at all if that is `None`. The mean of
+    /// nothing is 1.
     pub fn weighted(&self, rates: &[Option<f64>], otherwise: Option<f64>) -> f64 {
         let mut sum = 0.0;
-        let mut of = 0.0;
+        let mut weights = 0.0;
         for (&(_, share), rate) in self.wanted.iter().zip(rates) {
             if let Some(rate) = rate.or(otherwise) {
                 sum += share * rate;
-                of += share;
+                weights += share;
             }
         }
-        if of > 0.0 { sum / of } else { 1.0 }
+        if weights > 0.0 { sum / weights } else { 1.0 }
     }
 
-    /// The mean rate of the combinations that a filter answers.
+    /// Returns the mean rate of the combinations that a filter answers.
     pub fn answered(&self, spec: &FilterSpec) -> f64 {
         self.weighted(&self.rates(spec), None)
     }
@@ -133,8 +135,8 @@ impl Workload<'_> {
             .expect("there is at least one number of hash functions")
     }
 
-    /// Whether a part of the attributes is asked for, some values of which may occur apart from
-    /// each other.
+    /// Returns whether there are queries for two or more but not all attributes whose values may
+    /// occur in different elements.
     pub(crate) fn asks_for_known_parts(&self) -> bool {
         let is_part = |mask: u32| mask != self.full() && mask.count_ones() > 1;
         self.known > 0.0 && self.wanted.iter().any(|&(mask, _)| is_part(mask))

@@ -1,4 +1,4 @@
-//! The structures. A new one has a line here and all else in its own file.
+//! The list of structures. A new structure has a line here and everything else in its own file.
 
 use super::{Descriptor, Parameters};
 use crate::saved::{LoadError, Saved, StateReader, StateWriter};
@@ -8,13 +8,13 @@ use crate::{
 };
 use std::io;
 
-/// One variant and one arm for each line: `number structure(its parameters): name = descriptor, …`.
-/// The number is that of the structure in saved files. What a condition stands before, as in
-/// `[cfg(test)] name`, is there only under that condition.
+/// Defines a variant for each line: `number structure(its parameters): name = descriptor, …`. The
+/// number is that of the structure in saved files. A condition in front, as in `[cfg(test)] name`,
+/// makes an entry conditional.
 macro_rules! registry {
     ($($(#[$doc:meta])* $([$if:meta])? $number:literal $structure:ident($parameters:ty):
         $($([$kind_if:meta])? $kind:ident = $descriptor:path),+;)+) => {
-        /// The structures by their names, in the order in which they are listed.
+        /// The names of the structures, in the order in which they are listed.
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         pub enum FilterKind {
             $($(
@@ -33,7 +33,7 @@ macro_rules! registry {
             }
         }
 
-        /// A filter's parameters, sizes in bits.
+        /// Parameters of a filter.
         #[derive(Clone, Debug, PartialEq)]
         pub enum FilterSpec {
             $($(#[$doc])* $(#[$if])? $structure($parameters),)+
@@ -46,7 +46,7 @@ macro_rules! registry {
                 }
             }
 
-            /// The structure.
+            /// Returns the structure.
             pub fn kind(&self) -> FilterKind {
                 match self {
                     $($(#[$if])? Self::$structure(parameters) => {
@@ -66,7 +66,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Reads what was saved; it need not be such that a filter can have it.
+            /// Reads saved parameters, without checking them.
             pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
                 match input.u8()? {
                     $($(#[$if])? $number => Saved::load(input).map(Self::$structure),)+
@@ -84,12 +84,12 @@ macro_rules! registry {
 }
 
 impl FilterKind {
-    /// All of them, in the order in which they are listed.
+    /// Iterates over all kinds in the order in which they are listed.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|kind| kind.is_listed())
     }
 
-    /// Tests list the toy only if they ask for it.
+    /// Returns whether the kind is listed; the toy is only listed in tests that set a variable.
     #[cfg(feature = "toy")]
     fn is_listed(self) -> bool {
         self != Self::Bitmap || std::env::var_os("FLOWSIEVE_TOY").is_some()
@@ -109,7 +109,7 @@ registry! {
     1 Bloom(bloom::BloomSpec): Bloom = bloom::BLOOM;
     /// [`Mdbf`](crate::Mdbf).
     2 Mdbf(mdbf::MdbfSpec): Mdbf = mdbf::MDBF;
-    /// [`Cmdbf`](crate::Cmdbf), by its [`Combination`](crate::Combination).
+    /// [`Cmdbf`](crate::Cmdbf), one kind for each [`Combination`](crate::Combination).
     3 Cmdbf(cmdbf::CmdbfSpec): Cmdbf = cmdbf::CMDBF, CmdbfXor = cmdbf::CMDBF_XOR,
         CmdbfXorIndependent = cmdbf::CMDBF_XOR_INDEPENDENT;
     /// [`CartesianFilter`](crate::CartesianFilter).
@@ -118,7 +118,7 @@ registry! {
     10 Matrix(matrix::MatrixSpec): Bfm = bfm::BFM, Cbfm = cbfm::CBFM, Wcbfm = wcbfm::WCBFM;
     /// [`CountingFilter`](crate::CountingFilter).
     5 Counting(counting::CountingSpec): Counting = counting::COUNTING;
-    /// [`CountingFilter`](crate::CountingFilter) whose hash functions have a part each.
+    /// [`CountingFilter`](crate::CountingFilter) with a part for each hash function.
     6 SplitCounting(split_counting::SplitCountingSpec): SplitCounting = split_counting::SPLIT_COUNTING;
     /// [`ScalableFilter`](crate::ScalableFilter).
     7 Scalable(scalable::ScalableSpec): Scalable = scalable::SCALABLE;

@@ -1,10 +1,10 @@
-//! What the parameters of a filter look like to people.
+//! The sizes of a filter for reports.
 
-/// The sizes of a filter, under the same names for every structure; what a structure does not have
-/// is absent.
+/// The sizes of a filter, under the same names for all structures. Sizes that a structure does not
+/// have are `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
-    /// Hash functions (k); of a subset filter the bits of a whole element.
+    /// Hash functions (k), or the bits of a whole element in a subset filter.
     pub probes: Option<u32>,
     /// Size of each array, part or attribute (m).
     pub size: Option<u64>,
@@ -18,16 +18,17 @@ pub struct Shape {
     pub cells: Option<f64>,
     /// Cuts of a matrix, as masks.
     pub cuts: Vec<u32>,
-    /// Combinations that a subset filter stores besides the whole element, and their bits (`k_S`).
+    /// Combinations that a subset filter stores in addition to the whole element, and their bits
+    /// (`k_S`).
     pub stored: Vec<(u32, u32)>,
-    /// Bits of a remainder, of a d-left filter.
+    /// Bits of a remainder of a d-left filter, or of a fingerprint of a cuckoo filter.
     pub remainder_bits: Option<u32>,
     /// Bits of a counter.
     pub counter_bits: Option<u32>,
 }
 
 impl Shape {
-    /// An array, or several, of `size` (m) units for `probes` (k) hash functions.
+    /// Creates the shape of one or more arrays of `size` (m) units for `probes` (k) hash functions.
     pub(crate) fn new(probes: u32, size: u64, unit: &'static str) -> Self {
         Self { probes: Some(probes), size: Some(size), unit, ..Self::default() }
     }

@@ -1,17 +1,18 @@
-//! Sizes of filters, and the checks that they share.
+//! The size that a caller asks for, and the checks that the structures share.
 
 use super::{FilterKind, SpecError};
 use crate::bits::CounterArray;
 use crate::sizing::{DEFAULT_PROBES, best_probes, least_bloom_bits};
+use std::ops::RangeInclusive;
 
 /// Size of a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sizing {
-    /// In this many bytes, for `expected` distinct elements if that is known.
+    /// At most this much memory, for `expected` distinct elements if their number is known.
     Memory {
         /// Bytes of all arrays together.
         bytes: u64,
-        /// Distinct elements that are expected; chooses k.
+        /// Expected distinct elements; k is chosen for them.
         expected: Option<u64>,
     },
     /// As small as possible for a false-positive rate.
@@ -26,11 +27,11 @@ pub enum Sizing {
 /// Largest filter that is built, in bytes: 2^40.
 pub(crate) const MAX_BYTES: u64 = 1 << 40;
 
-/// Least bits of an array that is planned.
+/// Smallest array that a search tries, in bits.
 pub(crate) const LEAST_ARRAY_BITS: u64 = 64;
 
-/// Bits of each of `arrays` equal bit arrays that take the memory, or reach the rate in each; with
-/// the number of elements, if it is known.
+/// Returns the bits of each of `arrays` equal bit arrays that fill the memory, or that each reach
+/// the rate; and the number of elements if it is known.
 pub(crate) fn array_bits(
     kind: FilterKind,
     arrays: u64,
@@ -50,9 +51,25 @@ pub(crate) fn array_bits(
     }
 }
 
-/// The best k for this many elements, or the usual one.
+/// Returns the best k for this many elements, or [`DEFAULT_PROBES`] if their number is not known.
 pub(crate) fn probes_for(bits: u64, expected: Option<u64>, most: u32) -> u32 {
     expected.map_or(DEFAULT_PROBES, |n| best_probes(bits as f64, n as f64, most))
+}
+
+/// Checks that a number lies in a range. The error says who has how many of what, and a number that
+/// works: `a chain has 1 to 1024 links, not 0; 8 works`.
+pub(crate) fn check_range(
+    has: &str,
+    range: RangeInclusive<u64>,
+    what: &str,
+    number: u64,
+    works: u64,
+) -> Result<(), SpecError> {
+    if range.contains(&number) {
+        return Ok(());
+    }
+    let (least, most) = range.into_inner();
+    Err(SpecError::new(format!("{has} {least} to {most} {what}, not {number}; {works} works")))
 }
 
 pub(crate) fn check_rate(fpr: f64) -> Result<(), SpecError> {
@@ -77,60 +94,41 @@ pub(crate) fn check_memory(kind: FilterKind, bytes: u64, least: u64) -> Result<(
     Ok(())
 }
 
-/// Whether there are 1 to `most` hash functions.
+/// Checks that there are 1 to `most` hash functions.
 pub(crate) fn check_probes(probes: u32, most: u32) -> Result<(), SpecError> {
-    if probes == 0 || probes > most {
+    let has = "a filter of this kind has";
+    check_range(has, 1..=most.into(), "hash functions", probes.into(), DEFAULT_PROBES.into())
+}
+
+/// Checks that all arrays together have at least one bit and fit into [`MAX_BYTES`].
+pub(crate) fn check_bits(bits: u128) -> Result<(), SpecError> {
+    if bits == 0 || bits > u128::from(MAX_BYTES) * 8 {
         return Err(SpecError::new(format!(
-            "a filter of this kind has 1 to {most} hash functions, not {probes}; {DEFAULT_PROBES} works"
+            "the arrays of a filter have from 1 to 2^43 bits together (1 TiB), not {bits}; 1000000 works"
         )));
     }
     Ok(())
 }
 
-/// Whether all arrays have at least one bit together, and fit into 2^40 bytes.
-pub(crate) fn check_bits(bits: u128) -> Result<(), SpecError> {
-    if bits == 0 {
-        return Err(wrong_bits(bits));
-    }
-    check_most_bits(bits)
-}
-
-/// Whether the arrays fit into 2^40 bytes.
-pub(crate) fn check_most_bits(bits: u128) -> Result<(), SpecError> {
-    if bits > u128::from(MAX_BYTES) * 8 {
-        return Err(wrong_bits(bits));
-    }
-    Ok(())
-}
-
-fn wrong_bits(bits: u128) -> SpecError {
-    SpecError::new(format!(
-        "the arrays of a filter have from 1 to 2^43 bits together (1 TiB), not {bits}; 1000000 works"
-    ))
-}
-
-/// Bits of a counter when nothing else is asked for: it overflows at 16, which is next to
-/// impossible with distinct elements.
+/// Bits of a counter by default. Such a counter overflows at 16, which is next to impossible with
+/// distinct elements.
 pub(crate) const DEFAULT_COUNTER_BITS: u32 = 4;
 
-/// Whether counters can have this many bits, and there is one for each hash function at least.
+/// Checks the width of the counters, that each of the `parts` has at least one, and that all of
+/// them fit into [`MAX_BYTES`].
 pub(crate) fn check_counters(
     counters: u64,
     parts: u64,
     counter_bits: u32,
 ) -> Result<(), SpecError> {
-    let in_word = CounterArray::per_word(counter_bits.clamp(1, 8));
-    let all = u128::from(counters) * u128::from(parts);
-    check_most_bits(all.div_ceil(in_word.into()) * 64)?;
     if counters == 0 {
         return Err(SpecError::new(
             "a filter has at least one counter for each hash function, not 0; 1 works",
         ));
     }
-    if counter_bits == 0 || counter_bits > 8 {
-        return Err(SpecError::new(format!(
-            "a counter has 1 to 8 bits, not {counter_bits}; {DEFAULT_COUNTER_BITS} works"
-        )));
-    }
-    Ok(())
+    let in_word = CounterArray::per_word(counter_bits.clamp(1, 8));
+    let all = u128::from(counters) * u128::from(parts);
+    check_bits(all.div_ceil(in_word.into()) * 64)?;
+    let works = DEFAULT_COUNTER_BITS.into();
+    check_range("a counter has", 1..=8, "bits", counter_bits.into(), works)
 }

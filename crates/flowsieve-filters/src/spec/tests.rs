@@ -1,4 +1,4 @@
-//! What parameters promise.
+//! Parameters and the filters that are built with them.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -28,8 +28,8 @@ fn memory_is_not_exceeded_and_the_specs_say_what_the_filters_take() {
     }
 }
 
-/// Each structure takes the memory asked for within a hundredth, or within what one more counter of
-/// each part takes; but for matrices and buckets, of which the next size is far larger.
+/// Each structure takes the requested memory within a hundredth, or within one counter of each
+/// part. Except for matrices and buckets, whose next size is far larger.
 #[test]
 fn memory_is_filled() {
     for kind in FilterKind::all().filter(|kind| !kind.is_matrix() && *kind != FilterKind::Dleft) {
@@ -77,15 +77,15 @@ fn rates_are_reached() {
                     }
                     _ => 1.0,
                 };
-                // k is a whole number, which costs up to 8 % where k is 1 or 2.
+                // k is a whole number, which costs up to 8 % if k is 1 or 2.
                 assert!(reached <= fpr * 1.08, "{spec:?} {reached} {fpr}");
             }
         }
     }
 }
 
-/// The paper's claim: for a rate a d-left filter takes half the memory of a counting filter, or
-/// less.
+/// The paper's claim: for a rate, a d-left filter takes at most half the memory of a counting
+/// filter.
 #[test]
 fn d_left_filters_take_half_the_memory_of_counting_filters() {
     let bytes = |kind, fpr, expected| {
@@ -101,9 +101,9 @@ fn d_left_filters_take_half_the_memory_of_counting_filters() {
     }
 }
 
-/// In the same memory narrow cells hold more elements, and wide ones tell more apart.
+/// In the same memory narrow cells hold more elements, and wide ones distinguish more.
 #[test]
-fn the_cells_of_a_d_left_filter_are_those_of_the_least_rate() {
+fn the_cells_of_a_d_left_filter_are_those_of_the_lowest_rate() {
     let remainder = |expected| {
         let sizing = Sizing::Memory { bytes: 4 << 20, expected };
         match FilterSpec::new(FilterKind::Dleft, 0, sizing).unwrap() {
@@ -185,10 +185,10 @@ fn matrices_for_a_rate_are_about_as_large_as_a_standard_filter() {
     }
 }
 
-/// In the setting of the paper's Fig. 7 one cut beats none by formula, and keeping the three pairs
-/// beats both.
+/// In the setting of the paper's Fig. 7 one cut is better than none by formula, and keeping the
+/// three pairs is better than both.
 #[test]
-fn the_cuts_of_a_matrix_are_those_of_the_least_rate() {
+fn the_cuts_of_a_matrix_are_those_of_the_lowest_rate() {
     let sizing = Sizing::Memory { bytes: 1 << 24, expected: Some(5_000_000) };
     let chosen = FilterSpec::new(FilterKind::Cbfm, 3, sizing).unwrap();
     let FilterSpec::Matrix(spec) = &chosen else {
@@ -219,7 +219,7 @@ fn broken_rules_say_what_works() {
     assert!(error(cartesian(9, 0)).contains("not 0; 4 works"));
 }
 
-/// The parameters know what the filter does.
+/// The parameters agree with the filter about combinations.
 #[test]
 fn parameters_tell_what_filters_store_and_count() {
     let sizing = Sizing::Memory { bytes: 4096, expected: Some(100) };

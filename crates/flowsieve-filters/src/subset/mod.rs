@@ -1,5 +1,5 @@
-//! The subset filter: one blocked array for every combination of attributes that is asked for, and
-//! an unbiased count of each.
+//! The subset filter: one blocked array for all combinations of attributes that queries ask for,
+//! with an unbiased count of each.
 //!
 //! # Memory
 //!
@@ -24,14 +24,14 @@
 //!   planned parts of it can say no; if they say yes and cover the query, the answer is
 //!   [`PatternAnswer::PresentApart`]. Larger combinations cannot help.
 //!
-//! One cache line for eight bits of a combination, whatever the size of the filter, where a
-//! standard Bloom filter touches up to k. An element that is not there mostly costs one line.
+//! Up to eight bits of a combination take one cache line at any size of the filter, where a
+//! standard Bloom filter touches up to k lines. An absent element mostly takes one line.
 //!
 //! # Formulas
 //!
 //! The false-positive rate is [`super::sizing::blocked_fpr`], and with several combinations
-//! [`super::sizing::shared_blocked_fpr`]; how many bits each of them should have says
-//! [`super::allocation::shared_probes`]. For the whole element alone, each with its best k:
+//! [`super::sizing::shared_blocked_fpr`]. [`super::allocation::shared_probes`] divides the bits
+//! among them. For the whole element alone, each with its best k:
 //!
 //! | bits an element | k | f, blocked | f, standard filter |
 //! |---|---|---|---|
@@ -48,21 +48,22 @@
 //!
 //! # Distinct elements
 //!
-//! Given its line and its words, the bits of a new element, or of a new value of a combination, are
-//! uniform in the words; so it is called a repeat with p = product of (set bits of the word / 64)
-//! over its k words, of all its lines, exactly, whichever elements set them. The count of each combination is
-//! [`super::DistinctCounter`]'s with that p: unbiased, from the line just loaded, and only for what
-//! is new. When nearly all of the words are full it has no upper bound.
+//! The bits of a new element, or of a new value of a combination, are uniform in its words. So it
+//! is called a repeat with p = product of (set bits of the word / 64) over the k words of all its
+//! lines, exactly, whichever elements set them. The count of each combination is
+//! [`super::DistinctCounter`]'s with that p: unbiased, and computed from the line just loaded, for
+//! new values only. When nearly all words are full it has no upper bound.
 //!
-//! [`SubsetFilter::halving`], for the whole element alone, goes on before it gets there: when 86 %
-//! of its bits are set, it keeps the lines of half of the addresses and looks at these elements
-//! only; the other lines are cleared and used anew for the new ones of them. So its error is about
-//! the same for any number of elements (`lines/halving.rs` has the rule and its proof), and queries
-//! for the others are answered by [`PatternAnswer::Unknown`].
+//! [`SubsetFilter::halving`], for the whole element alone, avoids that: when 86 % of its bits are set,
+//! it keeps the lines of half of the addresses and only looks at their elements; the other lines
+//! are cleared and used for new elements of that half. So its error is about the same for any
+//! number of elements (`lines/halving.rs` has the rule and its proof), and queries for the other
+//! elements are answered by [`PatternAnswer::Unknown`].
 //!
 //! # Limits
 //!
-//! Remove; answer for combinations that are neither planned nor covered by planned ones.
+//! Elements cannot be removed. There is no answer for combinations that are neither planned nor
+//! covered by planned ones.
 //!
 //! # Example
 //!
@@ -109,7 +110,7 @@ use std::io;
 #[derive(Clone, Debug)]
 pub struct SubsetFilter {
     array: Array,
-    /// All attributes, where their number is known.
+    /// The mask of all attributes; `None` if there are too many for planned combinations.
     full: Option<u32>,
     /// The planned combinations.
     masks: Vec<u32>,
@@ -117,41 +118,43 @@ pub struct SubsetFilter {
 
 #[derive(Clone, Debug)]
 enum Array {
-    /// For the whole element alone: halves what it watches when it is crowded.
+    /// Lines for the whole element alone, which halve their sample when they are crowded.
     Halving(HalvingLines),
-    /// Never halves; with the count of the whole elements, and of the distinct values of each
-    /// planned combination.
+    /// Lines for all elements, with the counts of the whole elements and of each planned
+    /// combination.
     Lines(LineArray, Vec<LineCounter>),
 }
 
-/// The joint digest of a combination, given its attributes' digests.
+/// Returns the joint digest of a combination, given the digests of its attributes.
 fn join(mask: u32, digest: impl Fn(usize) -> Digest) -> Digest {
     Digest::join(mask, members(mask).map(digest))
 }
 
 impl SubsetFilter {
-    /// A filter of `lines` ≥ 1 cache lines with `probes` (1 to 32) bits an element, for the whole
-    /// element alone. It knows all elements, and loses count when it is full.
+    /// Creates a filter of `lines` ≥ 1 cache lines with `probes` (1 to 32) bits an element, for the
+    /// whole element alone. It stores all elements; when it is full, its count has no upper bound.
     pub fn new(lines: impl Into<LineShape>, probes: u32) -> Self {
-        let array = Array::Lines(LineArray::new(lines), vec![LineCounter::empty(probes)]);
-        Self { array, full: None, masks: Vec::new() }
+        Self::of_whole(Array::Lines(LineArray::new(lines), vec![LineCounter::empty(probes)]))
     }
 
-    /// The same filter without a running count, which makes insertions cheaper: its count is that
-    /// of its fill.
+    /// Creates the same filter without a running count, which makes insertions cheaper: it is
+    /// counted by its fill.
     pub fn without_count(lines: impl Into<LineShape>, probes: u32) -> Self {
-        let array = Array::Lines(LineArray::new(lines), vec![LineCounter::off(probes)]);
-        Self { array, full: None, masks: Vec::new() }
+        Self::of_whole(Array::Lines(LineArray::new(lines), vec![LineCounter::off(probes)]))
     }
 
-    /// A filter of `lines` ≥ 1 cache lines with `probes` (1 to 8) bits an element that halves what it
-    /// watches when it is crowded: it counts any number of elements, and knows a sample of them.
+    /// Creates a filter of `lines` ≥ 1 cache lines with `probes` (1 to 8) bits an element that
+    /// halves its sample when it is crowded: it counts any number of elements, and stores a sample
+    /// of them.
     pub fn halving(lines: impl Into<LineShape>, probes: u32) -> Self {
-        let array = Array::Halving(HalvingLines::new(lines, probes));
+        Self::of_whole(Array::Halving(HalvingLines::new(lines, probes)))
+    }
+
+    const fn of_whole(array: Array) -> Self {
         Self { array, full: None, masks: Vec::new() }
     }
 
-    /// A filter that also stores these combinations of the `attributes`, in the same lines.
+    /// Creates a filter that also stores these combinations of the `attributes`, in the same lines.
     ///
     /// # Errors
     ///
@@ -180,7 +183,8 @@ impl SubsetFilter {
         }
     }
 
-    /// The number of a stored combination: 0 for the whole element.
+    /// Returns the number of a stored combination: 0 for the whole element, and from 1 on in the
+    /// order in which they were planned.
     fn number_of(&self, mask: u32) -> Option<usize> {
         if self.full == Some(mask) {
             return Some(0);
@@ -188,7 +192,7 @@ impl SubsetFilter {
         Some(self.masks.iter().position(|&part| part == mask)? + 1)
     }
 
-    /// The answer for a whole element.
+    /// Returns the answer for a whole element.
     fn answer_of(&self, whole: Digest) -> PatternAnswer {
         match &self.array {
             Array::Halving(lines) => lines.contains(whole).map_or(PatternAnswer::Unknown, of_bits),
@@ -197,7 +201,7 @@ impl SubsetFilter {
     }
 }
 
-/// The answer for an element whose bits are all set, or not.
+/// Returns the answer for an element, given whether its bits are all set.
 const fn of_bits(set: bool) -> PatternAnswer {
     if set { PatternAnswer::Present } else { PatternAnswer::Absent }
 }
@@ -225,7 +229,7 @@ impl MembershipFilter for SubsetFilter {
         match &mut self.array {
             Array::Halving(lines) => lines.clear(),
             Array::Lines(array, counters) => {
-                array.clear();
+                array.lines.clear();
                 counters.iter_mut().for_each(LineCounter::clear);
             }
         }
@@ -305,7 +309,7 @@ impl FilterState for SubsetFilter {
                 }
             }
         }
-        self.array().save(state)
+        state.lines(&self.array().lines, self.array().shape().bytes())
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
@@ -318,7 +322,7 @@ impl FilterState for SubsetFilter {
             }
             Array::Lines(array, counters) => {
                 for counter in counters {
-                    counter.restore(Some(state.lasting_distinct()?));
+                    counter.restore(state.lasting_distinct()?);
                 }
                 array.load(state)
             }
@@ -344,7 +348,7 @@ impl MultiAttributeFilter for SubsetFilter {
             return self.answer_of(whole);
         }
         if pattern.mask() == 0 {
-            // Any element fits, so it is enough that one was inserted.
+            // Every element matches, so it is enough that one was inserted.
             return of_bits(self.distinct().is_none_or(|count| count != Estimate::default()));
         }
         let Array::Lines(array, counters) = &self.array else {
@@ -431,8 +435,8 @@ mod tests {
         }
     }
 
-    /// The places of a digest's bits, by the definition and word by word: saved filters depend on
-    /// them.
+    /// Compares the places of a digest's bits with the definition, word by word: saved filters
+    /// depend on them.
     #[test]
     fn bits_in_several_lines_are_where_they_were() {
         let mut filter = SubsetFilter::new(1000, 20);
@@ -474,9 +478,9 @@ mod tests {
         ElementDigests { whole: Digest::from_value(joined.value().rotate_left(7)), attributes }
     }
 
-    /// More combinations than a row has digests, and fewer.
+    /// With more combinations than a row has digests, and with fewer.
     #[test]
-    fn batches_of_elements_with_any_number_of_combinations_are_those_one_by_one() {
+    fn batches_with_any_number_of_combinations_equal_single_insertions() {
         for most in [1, 100, 127, 128, 254] {
             let masks: Vec<u32> = (1..=most).collect();
             let new = || SubsetFilter::with_combinations(8, 60, 3, &planned(&masks, 2)).unwrap();
@@ -533,11 +537,11 @@ mod tests {
             (&crossed, 0b101, PatternAnswer::Absent),
             (&a, 0b001, PatternAnswer::Present),
             (&new, 0b010, PatternAnswer::Absent),
-            // {1,2} is not planned, its parts are.
+            // {1,2} is not planned, but its parts are.
             (&a, 0b011, PatternAnswer::PresentApart),
             (&crossed, 0b011, PatternAnswer::PresentApart),
             (&new, 0b011, PatternAnswer::Absent),
-            // {3} is in no planned part of {2,3}, which can only say no.
+            // No planned part of {2,3} contains {3}, so the parts can only say no.
             (&a, 0b110, PatternAnswer::Unknown),
             (&new, 0b110, PatternAnswer::Absent),
             (&a, 0b100, PatternAnswer::Unknown),
@@ -565,8 +569,8 @@ mod tests {
         assert!(error(17, &planned(&[0b1], 4)).contains("at most 16"));
     }
 
-    /// Triples with few frequent values in a crowded array: every planned count is unbiased, over
-    /// 60 repetitions, within four standard errors.
+    /// Triples with a few frequent values in a crowded array: over 60 repetitions every planned
+    /// count is unbiased, within four standard errors.
     #[test]
     fn counts_of_all_combinations_are_unbiased() {
         const RUNS: u64 = 60;
@@ -606,8 +610,8 @@ mod tests {
         }
     }
 
-    /// Three combinations with different numbers of values in one array, k by the allocation: the
-    /// measured rates are those of the formula for shared lines.
+    /// Three combinations with different numbers of values in one array, with k by the allocation:
+    /// the measured rates are those of the formula for shared lines.
     #[test]
     fn rates_of_combinations_that_share_lines() {
         const ASKED: u64 = 40_000;
@@ -633,33 +637,9 @@ mod tests {
             let rate = yes as f64 / ASKED as f64;
             let error = (predicted / ASKED as f64).sqrt();
             println!("{mask:03b}: {rate:.5}, predicted {predicted:.5}, k {probes:?}");
-            // The lines of one filter are one draw: a few percent more.
+            // The lines of one filter are a single sample: allow a few percent more.
             let allowed = 4.0 * error + 0.06 * predicted;
             assert!((rate - predicted).abs() < allowed, "{rate} {predicted}");
-        }
-    }
-
-    /// Of all combinations, planned or not, and of more patterns than are asked for together.
-    #[test]
-    fn many_patterns_have_the_answers_of_each() {
-        let parts = [(0b001, 2), (0b110, 5), (0b101, 11)]
-            .map(|(mask, probes)| PlannedCombination { mask, probes });
-        let mut filter = SubsetFilter::with_combinations(3, 60, 4, &parts).unwrap();
-        let attributes = |i: u64| [value(0, i % 70), value(1, i % 110), value(2, i % 230)];
-        for i in 0..400 {
-            filter.insert(element(&attributes(i)));
-        }
-        let asked: Vec<[Digest; 3]> =
-            (300..633).map(|i| [0, 1, 2].map(|at| value(at, i))).collect();
-        let asked = [asked, (0..300).map(attributes).collect()].concat();
-        for mask in 1..7 {
-            let given = asked.iter().flat_map(|of_one| members(mask).map(|at| of_one[at]));
-            let given: Vec<Digest> = given.collect();
-            let patterns = PatternColumns { arity: 3, mask, attributes: &given };
-            let mut answers = vec![PatternAnswer::Unknown];
-            filter.contains_where_batch(patterns, &mut answers);
-            let of_each = asked.iter().map(|of_one| ask(&filter, of_one, mask));
-            assert_eq!(answers[1..], of_each.collect::<Vec<_>>(), "{mask:03b}");
         }
     }
 
@@ -701,7 +681,8 @@ mod tests {
                 }
             }
             if masks.is_empty() {
-                // Nothing planned: bit for bit the filter of the whole element alone.
+                // Without planned combinations it is bit for bit the filter of the whole element
+                // alone.
                 prop_assert_eq!(&alone.array().lines, &filter.array().lines);
                 prop_assert_eq!(alone.distinct(), filter.distinct());
             }

@@ -14,10 +14,10 @@ use crate::sizing::{
 };
 use crate::spec::{
     Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Search, Shape, Sizing,
-    SpecError, Workload, check_bits, check_memory, check_probes, check_rate,
+    SpecError, Workload, check_bits, check_memory, check_probes, check_range, check_rate,
 };
 
-/// Least lines of a filter that halves: three stages.
+/// Fewest lines of a halving filter, which allow three stages after the first.
 const LEAST_HALVED_LINES: u64 = 8;
 
 /// Parameters of a [`SubsetFilter`].
@@ -25,23 +25,23 @@ const LEAST_HALVED_LINES: u64 = 8;
 pub struct SubsetSpec {
     /// Number of attributes; combinations can be planned for at most 16.
     pub attributes: usize,
-    /// Its lines.
+    /// Number and length of the lines.
     pub shape: LineShape,
     /// Bits an element (k, 1 to 32), up to eight in each of its lines.
     pub probes: u32,
     /// Combinations stored in addition to the whole element.
     pub combinations: Vec<PlannedCombination>,
-    /// Whether it halves what it watches when it is crowded ([`SubsetFilter::halving`]): for counts
-    /// of the whole element alone, with at most eight bits.
+    /// Whether it halves its sample when it is crowded ([`SubsetFilter::halving`]): for counts of
+    /// the whole element alone, with at most eight bits.
     pub halving: bool,
 }
 
 /// A combination of some attributes that a subset filter stores.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PlannedCombination {
-    /// Its attributes, bit i for attribute i.
+    /// The attributes, bit i for attribute i.
     pub mask: u32,
-    /// Bits that each of its values sets (`k_S`, 1 to 32).
+    /// Bits that each value sets (`k_S`, 1 to 32).
     pub probes: u32,
 }
 
@@ -53,7 +53,7 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
     size: |attributes, sizing| {
         let best = |shape: LineShape, n: u64| LinesOf::from(shape).best_probes(n as f64);
         Ok(match sizing {
-            // Memory is given to count in, and a rate for membership.
+            // A caller who gives memory wants a count, and one who gives a rate wants membership.
             Sizing::Memory { bytes, expected } => {
                 check_memory(FilterKind::Subset, bytes, Lines::LINE_BYTES)?;
                 let shape = LineShape::halving(bytes);
@@ -84,7 +84,7 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
     }),
 };
 
-/// The lines that a rate takes grow with a root of it, and in the end exceed the most memory.
+/// Returns the error for a rate that needs more lines than the largest filter has.
 fn out_of_reach(fpr: f64, expected: u64) -> SpecError {
     let lines = LinesOf::from(LineShape::from(MAX_BYTES / Lines::LINE_BYTES));
     let elements = expected as f64;
@@ -117,18 +117,13 @@ impl PlannedCombination {
                     "every combination is planned once, and {mask:#b} is there twice; leave one out"
                 )));
             }
-            if probes == 0 || probes > MAX_PROBES as u32 {
-                return Err(SpecError::new(format!(
-                    "a combination sets 1 to {MAX_PROBES} bits, not {probes}; 4 works"
-                )));
-            }
+            check_range("a combination sets", 1..=MAX_PROBES as u64, "bits", probes.into(), 4)?;
         }
         Ok(())
     }
 }
 
-/// Bits of each kind of element that serve these demands best, in as many lines each as are worth
-/// their price.
+/// Returns the best bits of each kind of element for these demands, in as many lines as pay off.
 fn best_shared_probes(demands: &[Demand], lines: LinesOf) -> Vec<u32> {
     let probes_within = |most: u32| shared_probes(demands, lines.bits(), most);
     let elements = demands.iter().map(|demand| demand.elements).sum();
@@ -144,21 +139,22 @@ fn best_shared_probes(demands: &[Demand], lines: LinesOf) -> Vec<u32> {
 }
 
 impl SubsetSpec {
-    /// A filter that counts whole elements at any load, and knows a sample of them when it is
-    /// crowded.
+    /// Returns a filter that counts whole elements at any load, and stores a sample of them when it
+    /// is crowded.
     pub fn counting(attributes: usize, shape: impl Into<LineShape>, probes: u32) -> Self {
         let probes = probes.min(MAX_LINE_PROBES);
         Self { halving: true, ..Self::knowing(attributes, shape, probes) }
     }
 
-    /// A filter that knows all whole elements, and loses count when it is full.
+    /// Returns a filter that stores all whole elements; when it is full, its count has no upper
+    /// bound.
     pub fn knowing(attributes: usize, shape: impl Into<LineShape>, probes: u32) -> Self {
         let shape = shape.into();
         Self { attributes, shape, probes, combinations: Vec::new(), halving: false }
     }
 
-    /// The best filter of these lines for these queries: it stores the whole element and the
-    /// combinations asked for, each with the bits that serve the mixture best.
+    /// Returns the best filter of these lines for these queries: it stores the whole element and
+    /// the wanted combinations, each with its best number of bits.
     pub fn planned(workload: &Workload<'_>, shape: impl Into<LineShape>) -> Self {
         let shape = shape.into();
         let full = workload.full();
@@ -185,7 +181,7 @@ impl SubsetSpec {
         }
     }
 
-    /// All kinds of elements that are written, each with its bits.
+    /// Returns the number of distinct elements of each kind that is written, and their bits.
     fn written(&self, elements: f64, values: &dyn Fn(u32) -> f64) -> Vec<(f64, u32)> {
         let parts = self.combinations.iter();
         let parts = parts.map(|part| (values(part.mask), part.probes));
@@ -201,11 +197,7 @@ impl Parameters for SubsetSpec {
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
         let LineShape { lines, word_bits } = self.shape;
-        if word_bits == 0 || word_bits > 64 {
-            return Err(SpecError::new(format!(
-                "the words of a line have 1 to 64 bits, not {word_bits}; 64 works"
-            )));
-        }
+        check_range("the words of a line have", 1..=64, "bits", word_bits.into(), 64)?;
         check_bits(u128::from(lines) * u128::from(self.shape.line_bits()))?;
         PlannedCombination::check_all(&self.combinations, self.attributes)?;
         if self.halving {

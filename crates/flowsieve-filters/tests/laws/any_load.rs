@@ -1,9 +1,8 @@
 //! Counts at any load: the mean error, the stated variance and the bounds, of every structure that
 //! counts.
 //!
-//! The seeds are fixed, so a test that passes once passes always; each threshold is that which a
-//! sound count passes with a probability of 999 in 1000 over all cells together, so that another
-//! choice of seeds passes as well.
+//! The seeds are fixed, so a test that passes once always passes. A correct count passes all cells
+//! of a test together with a probability of 999 in 1000, so other seeds pass as well.
 
 use crate::elements::{Elements, insert_all};
 use crate::specs::{bloom, subset};
@@ -14,7 +13,7 @@ use flowsieve_filters::{
     MembershipFilter, PlannedCombination, Refill, ScalableSpec, SplitCountingSpec, SubsetFilter,
 };
 
-/// What many counts of the same number of elements were.
+/// Many counts of the same number of elements.
 #[derive(Default)]
 struct Counts {
     runs: f64,
@@ -39,8 +38,8 @@ impl Counts {
         self.full += u32::from(estimate.is_full());
     }
 
-    /// Asserts that they are unbiased, know their error and have bounds that hold. `errors` are the
-    /// standard errors that chance allows.
+    /// Asserts that the counts are unbiased, and that their stated errors and bounds are right,
+    /// within this many standard errors.
     fn check(&self, what: &str, errors: f64) {
         let (mean, square) = (self.sum / self.runs, self.squares / self.runs);
         let stated = self.stated / self.runs;
@@ -54,10 +53,10 @@ impl Counts {
         let error = errors * (0.05 * 0.95 / self.runs).sqrt();
         assert!(covered > 0.95 - error, "{what}: {covered}");
         if self.full > 0 {
-            // Nothing is claimed.
+            // Full filters claim nothing.
             return;
         }
-        // Where hardly a run misses an element the squares say nothing of the error of the mean.
+        // If hardly any run misses an element, the squares do not give the error of the mean.
         let variance = square.max(stated);
         assert!(mean.abs() <= errors * (variance / self.runs).sqrt() + 1e-6, "{what}: {mean}");
         if stated >= 10.0 {
@@ -69,8 +68,8 @@ impl Counts {
     }
 }
 
-/// A number of standard errors that a normal one passes with a probability of 1 in 1000 in any of
-/// so many cells, with three numbers in each.
+/// Returns the number of standard errors that a normal error exceeds with a probability of 1 in
+/// 1000 in any of this many cells, with three numbers in each.
 fn allowed(cells: usize) -> f64 {
     // The tail beyond z is about e^(-z²/2) / (z √(2π)).
     let wanted = 0.001 / (6.0 * cells as f64);
@@ -93,7 +92,7 @@ fn lines_count_at_any_load() {
     for bytes in [64_u64, 100, 512, 1000, 4096, 9999, 65_536, 1 << 20] {
         for shards in [1, 8] {
             for elements in [1_u64, 3, 10, 30, 100, 300, 1_000, 10_000, 100_000] {
-                // More is for the script: it takes minutes.
+                // Higher loads take minutes: scripts/measure-counting covers them.
                 let runs = (6_000_000 / elements).clamp(60, 600);
                 if bytes >= 64 * shards {
                     cells.push((bytes, shards, elements, runs));
@@ -128,7 +127,7 @@ fn lines_count_at_any_load() {
     }
 }
 
-/// Combinations in the same lines: without an upper bound when the lines are full.
+/// Combinations in the same lines have no upper bound when the lines are full.
 #[test]
 fn combinations_count_at_any_load() {
     const CELLS: [(u64, u64); 5] = [(1, 100), (2, 400), (2, 3_000), (16, 3_000), (16, 20_000)];
@@ -165,8 +164,7 @@ fn combinations_count_at_any_load() {
     }
 }
 
-/// Every structure that counts, far beyond what it was made for, with values that many elements
-/// share.
+/// Every structure that counts, far beyond its size, with values that many elements share.
 #[test]
 fn every_structure_counts_at_any_load() {
     const LOADS: [u32; 4] = [30, 300, 3_000, 12_000];
@@ -217,7 +215,7 @@ fn every_structure_counts_at_any_load() {
     }
 }
 
-/// Single attributes of a matrix, and a join of one.
+/// A matrix and a Cartesian join of one attribute.
 #[test]
 fn single_attributes_count_at_any_load() {
     const LOADS: [u32; 3] = [20, 200, 4_000];
@@ -245,9 +243,9 @@ fn single_attributes_count_at_any_load() {
     }
 }
 
-/// Where chance decides nothing there is no estimate, rather than a wrong one.
+/// Structures whose answers are not random have no estimate.
 #[test]
-fn what_cannot_be_counted_is_not() {
+fn structures_that_cannot_count_have_no_estimate() {
     let xor = FilterSpec::Cmdbf(CmdbfSpec {
         attributes: 2,
         bits: 512,

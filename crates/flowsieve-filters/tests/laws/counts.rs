@@ -12,15 +12,15 @@ use flowsieve_filters::{
     Refill, ScalableSpec, Sighting, SplitCountingSpec, SubsetSpec,
 };
 
-/// Estimates of many runs over `elements` distinct elements, each of which comes twice; with what
-/// they state as their variance.
+/// Returns the estimates of many runs over `elements` distinct elements, each inserted twice, and
+/// the variance that they state.
 fn estimates(spec: &FilterSpec, elements: u32, runs: u64) -> (Vec<f64>, f64) {
     let mut stated = 0.0;
     let estimates = (0..runs)
         .map(|run| {
             let mut filter = spec.build();
             let (early, late) = (elements / 2, elements);
-            // Values are shared: the count must not need strangers.
+            // Elements share values, which must not bias the count.
             for numbers in [0..early, early / 2..late, 0..late] {
                 insert_all(&mut *filter, &Elements::sharing(2, 1000 * run, 61, numbers));
             }
@@ -33,7 +33,7 @@ fn estimates(spec: &FilterSpec, elements: u32, runs: u64) -> (Vec<f64>, f64) {
 }
 
 #[test]
-fn counts_are_unbiased_and_as_exact_as_they_say() {
+fn counts_are_unbiased_and_state_their_error() {
     const ELEMENTS: u32 = 1500;
     const RUNS: u64 = 400;
     for spec in [
@@ -79,8 +79,9 @@ fn counts_are_unbiased_and_as_exact_as_they_say() {
     }
 }
 
-/// Counts of a Bloom filter, raw and unbiased, against an independent computation: bits an element,
-/// k, bias of the raw count, standard error of the unbiased one, both relative, at n = 10 000.
+/// Compares raw and unbiased counts of a Bloom filter with an independent computation: bits an
+/// element, k, relative bias of the raw count, relative standard error of the unbiased one, at n =
+/// 10 000.
 #[test]
 fn raw_and_unbiased_counts_of_the_bloom_filter() {
     const ELEMENTS: u32 = 10_000;
@@ -115,7 +116,7 @@ fn raw_and_unbiased_counts_of_the_bloom_filter() {
             })
             .unzip();
         let (mean, error, _) = mean_and_errors(&raw);
-        // The bias is given to 0.001 %.
+        // The bias is rounded to 0.001 %.
         assert!(
             (mean / n - 1.0 - bias).abs() < 4.0 * error / n + 6e-6,
             "{bits} {probes}: raw {mean} ± {error}"
@@ -129,8 +130,8 @@ fn raw_and_unbiased_counts_of_the_bloom_filter() {
     }
 }
 
-/// Root of the mean squared error of a count over the predicted standard error, at loads from 4
-/// bits an element to 1, and for a filter that halves what it watches to 0.02.
+/// Compares the root mean squared error of a count with the predicted standard error, at loads from
+/// 4 bits an element to 1, and for a halving filter to 0.02.
 #[test]
 fn errors_are_those_predicted() {
     const BITS: u64 = 512 * 16;
@@ -164,7 +165,7 @@ fn errors_are_those_predicted() {
             });
             let measured = (squares.sum::<f64>() / f64::from(runs)).sqrt();
             let ratio = measured / (variance / n).sqrt();
-            // Of 1000 runs the standard error of the root is 2.2 %, and of 100 it is 7 %.
+            // The standard error of the root is 2.2 % for 1000 runs, and 7 % for 100.
             assert!(
                 (ratio - 1.0).abs() < if runs < 1_000 { 0.25 } else { 0.1 },
                 "{spec:?}, {bits_an_element} bits an element: {measured}, {ratio} of what was predicted"

@@ -1,4 +1,4 @@
-//! Elements of one to five attributes, and questions for them.
+//! Elements of one to five attributes, and queries for them.
 
 use flowsieve_filters::hashing::{Digest, Digester};
 use flowsieve_filters::{
@@ -6,33 +6,33 @@ use flowsieve_filters::{
     Sighting,
 };
 
-/// Most attributes of the table's structures.
+/// Most attributes of the structures in [`specs`](crate::specs).
 const MOST_ATTRIBUTES: usize = 5;
 
-/// Odd, so that an attribute has a value of its own for every number.
+/// Odd multiplier, so that an attribute has a different value for every number.
 const MULTIPLIERS: [u32; MOST_ATTRIBUTES] =
     [1, 2_654_435_761, 2_246_822_519, 3_266_489_917, 668_265_263];
 
-/// Attributes of the elements that a structure is asked with: two if it looks at none.
+/// Returns the number of attributes of the elements for a structure: two if it looks at none.
 pub(crate) fn arity(spec: &FilterSpec) -> usize {
     spec.attributes().unwrap_or(2)
 }
 
-/// The same for each number of attributes.
+/// One value for each number of attributes.
 pub(crate) struct ByArity<T>([T; MOST_ATTRIBUTES]);
 
 impl<T> ByArity<T> {
-    /// Of what `make` makes for so many attributes.
+    /// Calls `make` with each number of attributes.
     pub(crate) fn new(make: impl Fn(usize) -> T) -> Self {
         Self(std::array::from_fn(|before| make(before + 1)))
     }
 
-    /// Of what `make` makes of each.
+    /// Maps each value.
     pub(crate) fn map<U>(&self, make: impl FnMut(&T) -> U) -> ByArity<U> {
         ByArity(self.0.each_ref().map(make))
     }
 
-    /// That of this structure's elements.
+    /// Returns the value for the elements of a structure.
     pub(crate) const fn of(&self, arity: usize) -> &T {
         &self.0[arity - 1]
     }
@@ -45,8 +45,8 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// Elements of `arity` attributes with these numbers, whose attributes have `values` values
-    /// each: elements share them, but for elements of one attribute, which are that attribute.
+    /// Creates elements of `arity` attributes with these numbers, whose attributes have `values`
+    /// values each, which elements share. Elements of one attribute do not share it.
     pub(crate) fn sharing(
         arity: usize,
         seed: u64,
@@ -63,12 +63,12 @@ impl Elements {
         elements
     }
 
-    /// Elements with these numbers, none of which has a value of another.
+    /// Creates elements with these numbers that share no values.
     pub(crate) fn apart(arity: usize, seed: u64, numbers: impl IntoIterator<Item = u32>) -> Self {
         Self::sharing(arity, seed, u32::MAX, numbers)
     }
 
-    /// Elements with these values of their attributes.
+    /// Creates elements with these values of their attributes.
     pub(crate) fn of<const ARITY: usize>(
         seed: u64,
         tuples: impl IntoIterator<Item = [u32; ARITY]>,
@@ -92,7 +92,7 @@ impl Elements {
         }
     }
 
-    /// Those that are `wanted`, in order.
+    /// Returns the elements that are `wanted`, in order.
     pub(crate) fn only(&self, mut wanted: impl FnMut(ElementDigests<'_>) -> bool) -> Self {
         let mut some = Self::none();
         for element in self.iter().filter(|&element| wanted(element)) {
@@ -111,7 +111,8 @@ impl Elements {
     }
 }
 
-/// A stream of `length` elements with numbers below `distinct`, most of which come several times.
+/// Returns a stream of `length` elements with numbers below `distinct`, most of which occur several
+/// times.
 pub(crate) fn stream(arity: usize, seed: u64, distinct: u32, length: u32) -> Elements {
     let digester = Digester::new(seed ^ 0x5eed);
     Elements::sharing(
@@ -125,7 +126,7 @@ pub(crate) fn stream(arity: usize, seed: u64, distinct: u32, length: u32) -> Ele
     )
 }
 
-/// Asks with the attributes of the element that `mask` has, and the others left open.
+/// Queries the attributes of the element in `mask`.
 pub(crate) fn ask<T>(
     element: ElementDigests<'_>,
     mask: u32,
@@ -149,7 +150,7 @@ pub(crate) fn insert_all(filter: &mut dyn MembershipFilter, elements: &Elements)
     elements.iter().map(|e| filter.insert(e)).collect()
 }
 
-/// Everything that can be seen of a filter.
+/// Returns everything that can be observed of a filter.
 pub(crate) fn state(
     filter: &dyn MembershipFilter,
     probes: &Elements,

@@ -1,7 +1,7 @@
-//! Laws that every filter keeps, over a table of structures and parameters.
+//! Laws that every filter obeys, tested over a table of structures and parameters.
 //!
-//! A new structure joins by a row in [`specs`]; one that has a formula for its rate also by a row
-//! in `rates`, or in `partial_rates` if it answers for some of the attributes. All seeds are fixed.
+//! A new structure gets a row in [`specs`]. If it has a formula for its rate, it also gets a row in
+//! `rates`, or in `partial_rates` if it answers for some of the attributes. All seeds are fixed.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 

@@ -1,4 +1,4 @@
-//! Inserted is contained, whatever the way.
+//! Inserted elements are contained, however they were inserted and queried.
 
 use crate::elements::{ByArity, answers, arity, insert_all, state, stream};
 use crate::saved::{saved, sharded};
@@ -21,7 +21,7 @@ fn what_was_inserted_is_contained() {
 }
 
 #[test]
-fn an_insert_says_what_contains_would_have_said() {
+fn an_insertion_answers_like_a_query_before_it() {
     let elements = ByArity::new(|arity| stream(arity, 2, 2000, 3000));
     for spec in specs() {
         let elements = elements.of(arity(&spec));
@@ -63,9 +63,9 @@ fn a_batch_is_its_elements_one_by_one() {
     }
 }
 
-/// Whoever knows that an element was inserted before can leave it out.
+/// Structures that ignore repeats are equal with and without them.
 #[test]
-fn repeats_change_nothing_where_the_structure_says_so() {
+fn repeats_change_nothing_if_the_structure_ignores_them() {
     let elements = ByArity::new(|arity| stream(arity, 6, 2000, 3000));
     let firsts = elements.map(|elements| {
         let mut known = HashSet::new();
@@ -103,14 +103,14 @@ fn a_cleared_filter_is_a_new_one() {
 }
 
 #[test]
-fn memory_is_what_the_spec_says() {
+fn memory_is_that_of_the_spec() {
     for spec in specs() {
         let built = spec.build().stats().memory_bytes;
         let most = match spec {
             FilterSpec::Scalable(ScalableSpec { most_links, .. }) => built * u64::from(most_links),
             _ => built,
         };
-        // Each array of bits is rounded up to words.
+        // The spec rounds all arrays up to bytes together.
         let arrays = match spec {
             FilterSpec::Mdbf(MdbfSpec { attributes, .. }) => attributes,
             FilterSpec::Cmdbf(CmdbfSpec { attributes, .. }) => attributes + 1,

@@ -1,5 +1,4 @@
-//! Figures of the papers that the filters come from, and of an independent computation of them,
-//! measured on the filters at full size.
+//! Figures of the papers, and of an independent computation, measured on the filters at full size.
 
 use flowsieve_filters::bits::CounterArray;
 use flowsieve_filters::hashing::{Digest, Digester, Probes};
@@ -24,7 +23,8 @@ fn filled<B: Bucket>(mut filter: DleftFilter<B>, elements: u32) -> DleftFilter<B
     filter
 }
 
-/// Share of strangers that are contained, and its standard error if the rate is `rate`.
+/// Returns the share of absent elements that are contained, and its standard error if the rate is
+/// `rate`.
 fn observed_rate(filter: &dyn MembershipFilter, strangers: u32, rate: f64) -> (f64, f64) {
     let wrong =
         (0..strangers).filter(|&number| filter.contains(element(digest(2, number)))).count();
@@ -46,7 +46,7 @@ fn loads_of_the_d_left_subtables() {
     ]) {
         assert!((load as f64 - mean).abs() < 4.0 * sd, "{loads:?}");
     }
-    // With q = 39 bits 0.2 elements are expected to have the hash of another.
+    // With q = 39 bits, 0.2 elements are expected to share the hash of another.
     assert!((499_998..=500_000).contains(&loads.iter().sum::<u64>()), "{loads:?}");
     assert_eq!(filter.stashed(), 0);
 }
@@ -55,15 +55,15 @@ fn loads_of_the_d_left_subtables() {
 fn rates_of_the_d_left_filter_at_three_quarters() {
     for (r, rate) in [(11, 0.011_650_353), (14, 0.001_463_771)] {
         let filter = filled(DleftFilter::<Bucket16>::new(1 << 13, r, 2), 24 << 13);
-        // The elements that have the hash of another are n - n (1 - f/2) to first order, which
-        // spreads the rate by less than one part in a thousand.
+        // About n f/2 elements share the hash of another, which spreads the rate by less than one
+        // part in a thousand.
         let (observed, error) = observed_rate(&filter, 1_000_000, rate);
         assert!((observed - rate).abs() < 4.0 * error, "{r}: {observed} ± {error}");
         assert!((filter.stats().fill_ratio - 0.75).abs() < 0.006);
     }
 }
 
-/// Half the memory of a counting filter of the same rate, at the very least.
+/// Compares the memory with that of a counting filter of the same rate.
 #[test]
 fn the_d_left_filter_takes_less_than_half() {
     let expected = 24 << 13;
@@ -85,8 +85,7 @@ fn overflow_of_the_d_left_filter() {
     let filter = filled(DleftFilter::<Bucket32>::new(1 << 14, 22, 2), cells * 89 / 100);
     assert_eq!(filter.stashed(), 0);
     let filter = filled(DleftFilter::<Bucket32>::new(1 << 14, 22, 2), 500_000);
-    // The overflow is a count of rare events, each of which makes others likelier: allow for a
-    // spread of three times the square root.
+    // Each overflow makes others likelier: allow for a spread of three times the square root.
     assert!(filter.stashed().abs_diff(595) < 220, "{}", filter.stashed());
     assert_eq!(filter.given_up(), 0);
     for number in 0..500_000 {
@@ -94,11 +93,11 @@ fn overflow_of_the_d_left_filter() {
     }
 }
 
-/// Counters of the split and of the counting filter at the size of the first published row, 36 864
-/// counters for each of ten functions and 25 639 elements: shares that reach 2, 4 and 8 by exact
-/// binomials.
+/// Shares of counters that reach 2, 4 and 8, by exact binomials, in the split and the counting
+/// filter at the size of the first published row: 36 864 counters for each of ten functions and 25
+/// 639 elements.
 #[test]
-fn counters_reach_what_they_should() {
+fn counters_reach_values_by_the_binomial_distribution() {
     const PART: u64 = 36_864;
     const COUNTERS: u64 = 10 * PART;
     for (split, expected) in [
@@ -117,15 +116,15 @@ fn counters_reach_what_they_should() {
             let reached =
                 (0..COUNTERS).filter(|&position| counters.get(position) >= least).count() as f64;
             let mean = share * COUNTERS as f64;
-            // A count of at most a few events is allowed one more.
+            // Allow one more for counts of a few events.
             assert!((reached - mean).abs() < 4.0 * mean.sqrt() + 1.0, "{split} {least}: {reached}");
         }
     }
 }
 
-/// Narrow counters saturate as the formula says.
+/// Narrow counters saturate by the formula.
 #[test]
-fn counters_saturate_as_often_as_the_formula_says() {
+fn counters_saturate_as_often_as_predicted() {
     let (counters, probes, elements) = (400_000, 7, 40_000_u32);
     let load = f64::from(probes * elements) / counters as f64;
     for (counter_bits, largest) in [(1, 1), (2, 3), (3, 7)] {
@@ -139,8 +138,8 @@ fn counters_saturate_as_often_as_the_formula_says() {
     }
 }
 
-/// A course report's spelling dictionary: 466 550 words for 1 % are 4 471 909 bits and 7 functions.
-/// Its "error rate" asks for each word just before inserting it, which averages the rate over the
+/// A course report's spelling dictionary: 466 550 words at 1 % take 4 471 909 bits and 7 functions.
+/// Its "error rate" queries each word just before inserting it, which averages the rate over the
 /// fill.
 #[test]
 fn the_dictionary_of_the_course_report() {
@@ -158,7 +157,7 @@ fn the_dictionary_of_the_course_report() {
     assert!((observed - rate).abs() < 4.0 * error, "{observed} ± {error}");
 }
 
-/// Rates too low for the best k are reached with the most functions that there are.
+/// Rates too low for the best k are reached with the most hash functions.
 #[test]
 fn structures_for_a_low_rate_reach_it_by_their_formula() {
     for kind in [FilterKind::Bloom, FilterKind::Cmdbf, FilterKind::Counting] {
@@ -172,14 +171,14 @@ fn structures_for_a_low_rate_reach_it_by_their_formula() {
                 _ => panic!("{spec:?}"),
             };
             let reached = bloom_fpr(size as f64, spec.probes(), 1000.0);
-            // It is no larger than it has to be, but for the whole number of functions.
+            // It is no larger than necessary, except for rounding k.
             assert!(reached <= fpr * 1.01 && reached > fpr / 1.5, "{spec:?} {reached:e}");
         }
     }
 }
 
-/// Pairs of hosts all of which talked, to others: a CMDBF for a rate has it there, and less for
-/// strangers.
+/// A CMDBF for a rate has it for absent pairs of hosts that occur in other pairs, and a lower rate
+/// for absent hosts.
 #[test]
 fn a_cmdbf_for_a_rate_has_it_for_values_that_all_occur() {
     const HOSTS: u32 = 200;
@@ -219,6 +218,7 @@ fn a_cmdbf_for_a_rate_has_it_for_values_that_all_occur() {
     let strangers = (0..20_000_u32)
         .filter(|&number| contained(1_000_000 + number, 1_000_000 + number, false))
         .count();
-    // They have to pass the attributes' filters first, which have 200 values and room for 20,000.
+    // They have to pass the attributes' filters as well, which hold 200 values and have room for
+    // 20,000.
     assert!(strangers <= 1, "{strangers}");
 }

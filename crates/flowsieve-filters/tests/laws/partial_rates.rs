@@ -1,9 +1,9 @@
-//! Observed false-positive rates beside the formulas, for questions with some of the attributes or
-//! all.
+//! Compares observed false-positive rates with the formulas, for queries with some or all
+//! attributes.
 //!
-//! What an observation may differ by is four standard errors of the binomial distribution. The
-//! rates of filters with the same parameters differ, too; only so many questions are put to each
-//! that this is little beside chance.
+//! An observation may differ by four standard errors of the binomial distribution. The rates of
+//! filters with the same parameters differ as well, so each filter gets only so many queries that
+//! this is small in comparison.
 
 use crate::elements::{Elements, ask, insert_all};
 use crate::specs::{matrix, subset};
@@ -19,8 +19,8 @@ const ELEMENTS: u32 = 4000;
 const QUESTIONS: u32 = 1024;
 const RUNS: u64 = 200;
 
-/// How often the attributes in each mask of what is `asked` are found among those `inserted`, over
-/// all runs.
+/// Returns how often the attributes in each mask of the elements `asked` are found after those
+/// `inserted`, over all runs.
 fn observed(
     spec: &FilterSpec,
     masks: &[u32],
@@ -48,7 +48,7 @@ fn observed(
     counts
 }
 
-/// All that is not empty.
+/// Returns all masks that are not empty.
 fn all_masks(attributes: usize) -> Vec<u32> {
     (1..1 << attributes).collect()
 }
@@ -57,17 +57,17 @@ fn members<const ARITY: usize>(seed: u64) -> Elements {
     Elements::apart(ARITY, seed, 0..ELEMENTS)
 }
 
-/// No value of theirs is one of a member.
+/// Returns elements that share no value with a member.
 fn strangers<const ARITY: usize>(seed: u64) -> Elements {
     Elements::apart(ARITY, seed, ELEMENTS..ELEMENTS + QUESTIONS)
 }
 
-/// Each value is with probability 1/4 one of a member, whatever the others are, no two of them of
-/// the same.
+/// Returns elements each of whose values is that of a member with probability 1/4, independently,
+/// and no two of them of the same member.
 fn acquaintances(seed: u64) -> Elements {
     let tuple = |number: u32| {
         std::array::from_fn::<u32, 3, _>(|place| {
-            // Two bits of the number for each attribute, so that all is as often as it should be.
+            // Two bits of the number for each attribute, so that all cases are equally frequent.
             if (number >> (2 * place)).is_multiple_of(4) {
                 number % (ELEMENTS / 3) * 3 + place as u32
             } else {
@@ -78,7 +78,7 @@ fn acquaintances(seed: u64) -> Elements {
     Elements::of(seed, (0..QUESTIONS).map(tuple))
 }
 
-/// Members whose attributes all have the member's number.
+/// Returns members whose attributes all have the member's number.
 fn numbered(seed: u64) -> Elements {
     Elements::of(seed, (0..ELEMENTS).map(|number| [number; 3]))
 }
@@ -90,14 +90,14 @@ fn matrix_rate(spec: &FilterSpec, known: f64, mask: u32) -> f64 {
     matrix_fpr(sizes, cuts, *probes, f64::from(ELEMENTS), known, mask)
 }
 
-/// Every maximal legal part of a question is new: the rate is the product of theirs. Sizes are such
-/// that what parts have in common ([`crate::shared_attributes`]) is below what can be seen here.
+/// Every maximal legal part of a query is new, so the rate is the product of their rates. The sizes
+/// are such that the effect of shared attributes ([`crate::shared_attributes`]) cannot be seen.
 #[test]
 fn matrices_have_the_product_of_the_rates_of_the_maximal_parts() {
     let all = all_masks(3);
     for (spec, masks) in [
-        // BFM; all but the triple; CBFM with one cut; WCBFM with one, with cuts that overlap, with
-        // a cut and a superset of it.
+        // BFM; only the triple cut; CBFM with one cut; WCBFM with one cut, with overlapping cuts,
+        // and with a cut and a superset of it.
         (matrix(&[31, 31, 31], &[], 4), &*all),
         (matrix(&[70, 80, 90], &[0b111], 1), &[0b011, 0b101, 0b110]),
         (matrix(&[120, 120, 120], &[0b011], 2), &all),
@@ -130,7 +130,7 @@ fn check_matrix(
     }
 }
 
-/// Where an attribute is asked for alone, α is the probability that its value occurs.
+/// In queries for single attributes, α is the probability that the value occurs.
 #[test]
 fn known_values_are_found_as_often_as_they_occur() {
     const KNOWN: f64 = 0.25;
@@ -168,10 +168,9 @@ fn known_values_are_found_as_often_as_they_occur() {
     }
 }
 
-/// A reversed pair passes the second stage of a CMDBF that XORs the same functions, and of no
-/// other.
+/// A reversed pair only passes the second stage of a CMDBF that XORs the same functions.
 #[test]
-fn reversed_pairs_meet_the_first_stage_only_where_functions_are_the_same() {
+fn reversed_pairs_pass_the_second_stage_only_with_the_same_functions() {
     let n = f64::from(ELEMENTS);
     let (bits, probes) = (1 << 14, 3);
     let pair = |number: u32| [number, ELEMENTS + QUESTIONS + number];
@@ -179,7 +178,7 @@ fn reversed_pairs_meet_the_first_stage_only_where_functions_are_the_same() {
         [(Combination::Joint, 3), (Combination::XorIndependent, 3), (Combination::XorSame, 2)]
     {
         let spec = FilterSpec::Cmdbf(CmdbfSpec { attributes: 2, bits, probes, combination });
-        // The seed of a value does not depend on its place, so that it is the same value in both.
+        // The seed of a value does not depend on its attribute, so that it is the same in both.
         let of = |seed: u64, reversed: bool| {
             let mut elements = Elements::of(seed, (0..ELEMENTS).flat_map(|n| pair(n).map(|v| [v])));
             elements.whole = elements.whole.chunks(2).map(|both| both[0]).collect();
@@ -211,10 +210,9 @@ fn a_cartesian_join_answers_as_the_projection() {
     }
 }
 
-/// Values that all occur, each with D others, but not in this pair: their rows are fuller than
-/// others.
+/// The values of absent pairs occur with D others each, so their rows are fuller than others.
 #[test]
-fn pairs_of_known_values_meet_the_rows_of_both() {
+fn the_rate_of_known_values_is_that_of_their_rows() {
     for (size, probes, partners) in [(150_u32, 4, 1), (300, 2, 2)] {
         let values = (f64::from(size * size) * 0.7 / f64::from(probes * partners)) as u32;
         let pair = move |value: u32, other: u32| [value, (value + other) % values];
@@ -235,14 +233,14 @@ fn pairs_of_known_values_meet_the_rows_of_both() {
         let load = PartLoad::new(&[f64::from(size); 2], 0b11, true, elements_of);
         let rate = load.rate(probes, 1.0);
         counts[0].assert_near(rate, &format!("{size} k = {probes}, D = {partners}"));
-        // The formula for what is evenly spread does not know of that.
+        // The formula for evenly spread values does not include that.
         let even = uncut_fpr(f64::from(size), probes, elements_of(0b11), 2);
         assert!(counts[0].errors_from(even) > 4.0, "{counts:?} {even}");
     }
 }
 
-/// The rate of each stored combination, of strangers and of values that all occur, though not
-/// together.
+/// Compares the rate of each stored combination, for absent values and for values that all occur,
+/// though not together.
 #[test]
 fn planned_combinations_have_the_rate_of_the_lines_they_share() {
     let planned = [(0b001, 3), (0b011, 4), (0b110, 7)];
@@ -263,7 +261,7 @@ fn planned_combinations_have_the_rate_of_the_lines_they_share() {
         written.extend(planned.map(|(mask, probes)| (distinct(mask), probes)));
         let rate = |probes| shared_blocked_fpr(lines as f64, probes, &written);
         let unknown = |number: u32| [number, number, number].map(|value| ELEMENTS + value);
-        // None of these pairs is there, and all of their values are.
+        // These pairs are absent, but all of their values occur.
         let apart = |number: u32| [number % 400, (number + 7) % 1999, (number / 2 + 3) % 2000];
         let there: HashSet<[u32; 2]> = (0..ELEMENTS)
             .map(member)

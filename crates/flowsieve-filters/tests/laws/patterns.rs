@@ -1,4 +1,4 @@
-//! Questions with attributes left open.
+//! Queries with some of the attributes.
 
 use crate::elements::{ByArity, arity, ask, insert_all, stream};
 use crate::specs::specs;
@@ -24,7 +24,7 @@ fn no_pattern_of_an_inserted_element_is_absent() {
 }
 
 #[test]
-fn many_patterns_get_the_answers_of_each() {
+fn batches_of_patterns_equal_single_patterns() {
     let elements = ByArity::new(|arity| stream(arity, 9, 2000, 500));
     let others = ByArity::new(|arity| stream(arity, 10, 2000, 300));
     for spec in specs() {

@@ -1,4 +1,4 @@
-//! Observed false-positive rates beside the formulas, for whole elements.
+//! Compares observed false-positive rates with the formulas, for whole elements.
 
 use crate::elements::{Elements, answers, arity, insert_all};
 use crate::specs::{bloom, matrix, subset};
@@ -12,7 +12,8 @@ use flowsieve_filters::{
     MdbfSpec, MembershipFilter, Query, Refill, ScalableSpec, SplitCountingSpec,
 };
 
-/// Over several filters, so that the spread between filters of the same parameters is in the error.
+/// Uses several filters, so that the error includes the spread between filters of the same
+/// parameters.
 #[test]
 fn observed_rates_are_those_of_the_formulas() {
     const ELEMENTS: u32 = 4000;
@@ -41,14 +42,14 @@ fn observed_rates_are_those_of_the_formulas() {
         (subset(2, 150, 13, &[]), blocked_fpr(150.0, 13, n)),
         (subset(2, 120, 20, &[]), blocked_fpr(120.0, 20, n)),
         (subset(2, 90, 11, &[]), blocked_fpr(90.0, 11, n)),
-        // The cells of strangers are uniform, and so are those of elements that share no values.
+        // Cells are uniform for absent elements and for elements that share no values.
         (
             FilterSpec::Cartesian(CartesianSpec { attributes: 2, size: 150, probes: 4 }),
             uncut_fpr(150.0, 4, n, 2),
         ),
         (matrix(&[150, 150], &[], 4), matrix_fpr(&[150, 150], &[], 4, n, 0.0, 0b11)),
         (matrix(&[9000, 9000], &[0b11], 3), matrix_fpr(&[9000, 9000], &[0b11], 3, n, 0.0, 0b11)),
-        // Strangers have no value of an element, so the arrays' rates multiply.
+        // Absent elements share no value with an element, so the rates of the arrays multiply.
         (
             FilterSpec::Mdbf(MdbfSpec { attributes: 2, bits: 1 << 14, probes: 3 }),
             bloom_fpr(16_384.0, 3, n).powi(2),
@@ -62,7 +63,7 @@ fn observed_rates_are_those_of_the_formulas() {
         (dleft(256, 10), dleft_fpr(18, n)),
         (dleft(200, 9), dleft_overfull_fpr(200, 9, n)),
         (dleft(131, 10), dleft_overfull_fpr(131, 10, n)),
-        // Overfull: the stash takes what the buckets cannot, and changes no answer.
+        // Overfull: the stash takes the overflow, and changes no answer.
         (dleft(128, 10), dleft_fpr(17, n)),
         // 1 - (1 - 2 / (B (2^f - 1)))^n.
         (cuckoo(1100, 7), -(n * (-2.0 / (1100.0 * 127.0_f64)).ln_1p()).exp_m1()),
@@ -115,8 +116,7 @@ fn a_chain_of_full_links_has_its_rate() {
     }
 }
 
-/// The rate of a chain after so many elements, with the links that it has: near its capacity and
-/// beyond, small and large.
+/// Compares the rate of small and large chains with their links, near the capacity and beyond.
 #[test]
 fn a_chain_has_its_predicted_rate_at_any_load() {
     const RUNS: u32 = 300;

@@ -1,4 +1,4 @@
-//! What a removal undoes.
+//! Removals.
 
 use crate::elements::{Elements, answers, insert_all, stream};
 use crate::specs::specs;
@@ -7,7 +7,7 @@ use flowsieve_filters::{ElementDigests, FilterSpec, MembershipFilter, Refill, Sc
 
 #[test]
 fn a_removal_undoes_an_insertion() {
-    // Some of the first are among the second, so that elements are there more than once.
+    // The second elements contain some of the first, so that these are inserted twice.
     let first = stream(2, 6, 400, 400);
     let second = Elements::sharing(2, 6, 97, (300..700).rev());
     let others = stream(2, 7, 4000, 4000);
@@ -28,8 +28,8 @@ fn a_removal_undoes_an_insertion() {
         second.iter().for_each(|e| removable.remove(e));
         assert_eq!(filter.distinct(), None, "{spec:?}");
         assert!(!answers(&*filter, &first).contains(&false), "{spec:?}");
-        // Saturated counters, and buckets given up, stay; so does what several links claim, which
-        // happens under the published rule of a chain only.
+        // Saturated counters and buckets given up stay, and so do elements that several links
+        // claim, which only happens under the published rule of a chain.
         let ambiguous =
             |filter: &dyn MembershipFilter| filter.stats().counters.unwrap().ambiguous_removals;
         assert!(refills || ambiguous(&*filter) == 0, "{spec:?}");
@@ -46,7 +46,7 @@ fn a_removal_undoes_an_insertion() {
         }
         assert_eq!(filter.stats(), spec.build().stats(), "{spec:?}");
         assert!(!answers(&*filter, &first).contains(&true), "{spec:?}");
-        // What is not contained is left alone.
+        // The removal of an absent element does nothing.
         let removable = filter.as_removable().unwrap();
         first.iter().for_each(|e| removable.remove(e));
         assert_eq!(filter.stats(), spec.build().stats(), "{spec:?}");
@@ -55,9 +55,10 @@ fn a_removal_undoes_an_insertion() {
     assert!(undone_refilled >= 6, "only {undone_refilled} chains");
 }
 
-/// Elements come and go at random, some of them several times; each removal undoes an insertion.
+/// Elements are inserted and removed at random, some of them several times; each removal undoes an
+/// insertion.
 #[test]
-fn justified_removals_take_nothing_from_others() {
+fn justified_removals_keep_other_elements() {
     const DISTINCT: u32 = 700;
     let elements = Elements::sharing(2, 9, 97, 0..DISTINCT);
     let columns: Vec<ElementDigests<'_>> = elements.iter().collect();

@@ -5,7 +5,7 @@ use crate::specs::specs;
 use flowsieve_filters::saved::SavedFilter;
 use flowsieve_filters::{ElementDigests, FilterSpec, PatternAnswer};
 
-/// The bytes of a filter.
+/// Returns the bytes of a filter.
 pub(crate) fn saved(filter: &SavedFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
     filter.save(&mut bytes).expect("a vector takes everything");
@@ -16,7 +16,7 @@ pub(crate) fn loaded(bytes: &[u8]) -> SavedFilter {
     SavedFilter::read(&mut &*bytes, bytes.len() as u64).expect("what was saved is loaded")
 }
 
-/// A filter in three shards with these elements.
+/// Returns a filter in three shards with these elements.
 pub(crate) fn sharded(spec: &FilterSpec, elements: &Elements) -> SavedFilter {
     let mut filter = SavedFilter::empty(spec.clone(), 0, b"pairs".to_vec(), 3)
         .expect("the table has filters that can be");
@@ -24,7 +24,7 @@ pub(crate) fn sharded(spec: &FilterSpec, elements: &Elements) -> SavedFilter {
     filter
 }
 
-/// What it says of each element, and of each part of it.
+/// Returns the answers for each element and each combination of its attributes.
 pub(crate) fn saved_answers(
     filter: &SavedFilter,
     elements: &Elements,
@@ -48,7 +48,7 @@ fn a_loaded_filter_is_the_one_that_was_saved() {
         let mut again = loaded(&bytes);
         assert_eq!(saved(&again), bytes, "{spec:?}");
         assert_eq!(again.spec(), &spec);
-        // And so is everything that comes after it.
+        // Further insertions have the same results.
         for _ in 0..2 {
             assert_eq!(again.stats(), filter.stats(), "{spec:?}");
             assert_eq!(again.distinct(), filter.distinct(), "{spec:?}");

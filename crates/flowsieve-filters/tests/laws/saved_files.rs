@@ -1,4 +1,4 @@
-//! Saved filters: files of other machines, damaged files, and files that lie.
+//! Saved filters: files of other machines, damaged files, and files with false claims.
 
 use flowsieve_filters::hashing::{Checksum, Digest, Digester, shard_of};
 use flowsieve_filters::saved::{LoadError, SavedFilter, UnionError};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
 
-/// A name, parameters and shards of each structure, in every layout of its state.
+/// Returns name, parameters and shards of each structure, in every layout of its state.
 fn small() -> Vec<(&'static str, FilterSpec, usize)> {
     let combination = |mask| PlannedCombination { mask, probes: 3 };
     vec![
@@ -113,7 +113,7 @@ fn read(bytes: &[u8]) -> Result<SavedFilter, LoadError> {
     SavedFilter::read(&mut &*bytes, bytes.len() as u64)
 }
 
-/// The error, which is one sentence.
+/// Returns the error, which is one sentence.
 fn refused(bytes: &[u8]) -> String {
     let sentence = read(bytes).expect_err("it should be refused").to_string();
     let is_one = !sentence.is_empty()
@@ -144,7 +144,7 @@ fn no_byte_can_be_missing_or_too_many() {
         let bytes = bytes_of(&filter(&spec, shards, 40));
         for length in 0..bytes.len() {
             refused(&bytes[..length]);
-            // Also if the length was right when it was asked for.
+            // Also if the file was cut after its length was read.
             assert!(SavedFilter::read(&mut &bytes[..length], bytes.len() as u64).is_err());
         }
         refused(&[&*bytes, b"\n"].concat());
@@ -163,7 +163,8 @@ fn resealed(bytes: &[u8], head: usize) -> Vec<u8> {
     bytes
 }
 
-/// Where the head of a file ends: 44 bytes, the label, the parameters and the checksum.
+/// Returns where the head of a file ends: after 44 bytes, the label, the parameters and the
+/// checksum.
 fn head_of(bytes: &[u8]) -> usize {
     (44..bytes.len() - 8)
         .find(|&end| {
@@ -175,10 +176,10 @@ fn head_of(bytes: &[u8]) -> usize {
         + 8
 }
 
-/// Everything that a liar can write with right checksums gives an error or a filter that can be
-/// asked, and never a panic.
+/// Any change with valid checksums gives an error or a filter that can be queried, and never a
+/// panic.
 #[test]
-fn a_lie_with_right_checksums_is_found_or_harmless() {
+fn changes_with_valid_checksums_are_found_or_harmless() {
     for (name, spec, shards) in small() {
         let bytes = bytes_of(&filter(&spec, shards, 40));
         let head = head_of(&bytes);
@@ -193,14 +194,14 @@ fn a_lie_with_right_checksums_is_found_or_harmless() {
                         filter.stats();
                         filter.distinct();
                         let (whole, attributes) = digests(3);
-                        // The number of attributes may have become another.
+                        // The change may be in the number of attributes.
                         if filter.spec().attributes().is_none_or(|number| number == 2) {
                             let element = ElementDigests { whole, attributes: &attributes };
                             filter.insert(element);
                             assert!(filter.contains(element), "{name} {at} {value}");
                         }
                         assert!(read(&bytes_of(&filter)).is_ok());
-                        // Two of a kind are united like any others, whatever they claim.
+                        // Two filters of the same kind are united whatever they claim.
                         let other = read(&resealed(&lie, head)).unwrap();
                         if filter.unite(&other).is_ok() {
                             let again = read(&bytes_of(&filter));
@@ -219,7 +220,7 @@ fn a_lie_with_right_checksums_is_found_or_harmless() {
 }
 
 #[test]
-fn heads_that_claim_terabytes_are_refused_before_memory_is_taken() {
+fn heads_that_claim_terabytes_are_refused_before_memory_is_allocated() {
     let spec = |bits| FilterSpec::Bloom(BloomSpec { bits, probes: 4 });
     let bytes = bytes_of(&filter(&spec(640), 1, 10));
     let head = head_of(&bytes);
@@ -247,7 +248,7 @@ fn heads_that_claim_terabytes_are_refused_before_memory_is_taken() {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
+fn errors_name_the_problem() {
     let (_, spec, shards) = &small()[0];
     let bytes = bytes_of(&filter(spec, *shards, 10));
     let head = head_of(&bytes);
@@ -282,7 +283,7 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
-fn only_filters_that_were_made_alike_have_a_union() {
+fn filters_that_differ_have_no_union() {
     let bloom = |bits| FilterSpec::Bloom(BloomSpec { bits, probes: 4 });
     let empty = |bits, seed, label: &[u8], shards| {
         SavedFilter::empty(bloom(bits), seed, label.to_vec(), shards).unwrap()
@@ -303,7 +304,7 @@ fn only_filters_that_were_made_alike_have_a_union() {
     assert!(SavedFilter::empty(bloom(64), 0, vec![0; 1025], 1).is_err());
 }
 
-/// A chain of one shard with elements of its own.
+/// Returns a chain of one shard with these elements.
 fn chain(refill: Refill, numbers: std::ops::Range<u32>) -> SavedFilter {
     let spec = FilterSpec::Scalable(ScalableSpec {
         part: 40,
@@ -337,22 +338,21 @@ fn a_chain_that_is_a_union_is_saved_and_loaded() {
             present += u32::from(expected);
         }
         assert!((130..300).contains(&present), "{present}");
-        // Links of several chains are those of a union: of no other are the numbers out of order.
+        // Only in a union, which has links of several chains, may the numbers be out of order.
         let head = head_of(&bytes);
         let mut lie = bytes.clone();
         assert_eq!([lie[head], lie[head + 41]], [3, 1], "bounds, and the mark of a union");
         lie[head + 41] = 0;
         let lie = resealed(&lie, head);
         assert!(refused(&lie).contains("do not ascend"));
-        // A number that no link has, behind the mark, the removals and the number of links.
+        // An impossible number of a link, after the mark, the removals and the number of links.
         let mut lie = bytes.clone();
         lie[head + 54..head + 62].fill(0);
         assert!(refused(&resealed(&lie, head)).contains("a number that none has"));
     }
 }
 
-/// Whether links are too many shows in one shard after the other: what is refused has changed
-/// nothing.
+/// Each shard is checked for too many links, and a refused union changes nothing.
 #[test]
 fn a_union_of_too_many_links_is_refused_as_a_whole() {
     let spec = FilterSpec::Scalable(ScalableSpec {
@@ -367,7 +367,7 @@ fn a_union_of_too_many_links_is_refused_as_a_whole() {
         let mut filter = SavedFilter::empty(spec.clone(), 9, label.clone(), 2).unwrap();
         for number in numbers {
             let whole = digests(number).0;
-            // Most of them in the second shard.
+            // Most elements are in the second shard.
             if number % 8 == 0 || shard_of(whole, 2) == 1 {
                 filter.insert(ElementDigests { whole, attributes: &[] });
             }
@@ -383,12 +383,12 @@ fn a_union_of_too_many_links_is_refused_as_a_whole() {
         "scalable filters have a union only if it has at most 2 links in a shard, not 3; count the captures together, or save each with more memory (--memory)"
     );
     assert_eq!(bytes_of(&filter), before);
-    // With less in the second shard there is room.
+    // With fewer elements in the second shard there is room.
     assert_eq!(filter.unite(&with(1000..1001)), Ok(()));
     assert_ne!(bytes_of(&filter), before);
 }
 
-/// The same of further parameters.
+/// Returns further names, parameters and shards.
 fn more() -> Vec<(&'static str, FilterSpec, usize)> {
     vec![
         (
@@ -418,8 +418,8 @@ fn golden(name: &str) -> PathBuf {
     folder.join(format!("{name}.fsieve"))
 }
 
-/// The files were written once and stay as they are: what was saved years ago and elsewhere is
-/// loaded here, answers as it did, and is saved with the same bytes.
+/// The files were written once and never change: a filter that was saved long ago and elsewhere
+/// loads, answers the same, and is saved with the same bytes.
 #[test]
 fn golden_files_are_loaded_and_saved_byte_for_byte() {
     for (name, spec, shards) in small().into_iter().chain(more()) {
@@ -446,9 +446,9 @@ fn golden_files_are_loaded_and_saved_byte_for_byte() {
     }
 }
 
-/// A batch is the same as one element after the other, whatever the structure and the shards.
+/// Batches equal single insertions for all structures and shards.
 #[test]
-fn a_batch_is_saved_as_its_elements_one_by_one_are() {
+fn a_batch_is_saved_like_single_insertions() {
     for (name, spec, _) in small() {
         for shards in [1, 3] {
             let empty = || SavedFilter::empty(spec.clone(), 9, Vec::new(), shards).unwrap();
@@ -473,7 +473,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_behind_a_true_beginning_are_refused(
+    fn arbitrary_bytes_after_a_valid_beginning_are_refused(
         which in 0_usize..11,
         kept in 0.0_f64..1.0,
         rest in prop::collection::vec(any::<u8>(), 0..300),
@@ -488,7 +488,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_contents_with_right_checksums_never_panic(
+    fn arbitrary_contents_with_valid_checksums_never_panic(
         which in 0_usize..11,
         writes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
     ) {

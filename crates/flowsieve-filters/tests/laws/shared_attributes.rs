@@ -1,4 +1,4 @@
-//! Parts of a question that have an attribute in common.
+//! Parts of a query that share an attribute.
 
 use crate::elements::{Elements, insert_all};
 use crate::specs::matrix;
@@ -6,8 +6,8 @@ use crate::statistics::Count;
 use flowsieve_filters::FilterSpec;
 use flowsieve_filters::matrix_sizing::matrix_fpr;
 
-/// How often all three attributes of a stranger are found. Few questions a filter: small filters of
-/// the same parameters differ much.
+/// Returns how often all three attributes of an absent element are found. Each filter gets few
+/// queries, since small filters of the same parameters differ much.
 fn observed(spec: &FilterSpec, elements: u32, runs: u64, questions: u32) -> Count {
     let mut count = Count::default();
     for run in 0..runs {
@@ -21,11 +21,11 @@ fn observed(spec: &FilterSpec, elements: u32, runs: u64, questions: u32) -> Coun
     count
 }
 
-/// With the cut {1,2}, the cells of {1,3} and of {2,3} stand in the row of the same address of
-/// attribute 3, and a row that is full is full for both. So the rate of the whole question is above
-/// the product, by a term of 1/m that `matrix_sizing` gives: seen here, where m is small.
+/// With the cut {1,2}, the cells of {1,3} and of {2,3} are in the row of the same address of
+/// attribute 3, and a full row is full for both. So the rate of the full query is above the
+/// product, by a term of 1/m in `matrix_sizing` that shows if m is small.
 #[test]
-fn small_matrices_are_above_the_product_by_the_row_that_parts_share() {
+fn rates_of_small_matrices_exceed_the_product_by_the_shared_row() {
     let (sizes, n) = ([12, 15, 10], 90_u32);
     let spec = matrix(&sizes, &[0b011], 1);
     let count = observed(&spec, n, 6000, 10);
@@ -38,7 +38,7 @@ fn small_matrices_are_above_the_product_by_the_row_that_parts_share() {
     assert!(count.errors_from(product) > 4.0, "{count:?} {product}");
 }
 
-/// Three pairs have an attribute in common two by two: to first order the three terms add up.
+/// Each two of three pairs share an attribute: to first order the three terms add up.
 #[test]
 fn three_pairs_share_three_rows() {
     let (size, n) = (60_u64, 2500_u32);

@@ -6,7 +6,7 @@ use flowsieve_filters::{
     ScalableSpec, Sizing, SplitCountingSpec, SubsetSpec,
 };
 
-/// Small filters, some of them far too small for the elements of the laws.
+/// Returns small filters, some of them far too small for the elements of the laws.
 pub(crate) fn specs() -> Vec<FilterSpec> {
     let mut specs =
         [of_bits(), of_lines(), matrices(), of_counters(), chains(), of_cells()].concat();
@@ -19,7 +19,7 @@ pub(crate) fn specs() -> Vec<FilterSpec> {
     specs
 }
 
-/// Plain arrays of bits, for the whole element or for each attribute.
+/// Returns plain arrays of bits, for the whole element or for each attribute.
 fn of_bits() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for (bits, probes) in [(1, 1), (100, 3), (1 << 13, 4), (100_003, 7), (1 << 17, 32)] {
@@ -50,7 +50,7 @@ fn of_bits() -> Vec<FilterSpec> {
     specs
 }
 
-/// Cache lines, with combinations of the attributes and without.
+/// Returns filters in cache lines, with combinations of the attributes and without.
 fn of_lines() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for (lines, probes) in [(1, 1), (16, 4), (200, 8), (60, 13), (300, 32)] {
@@ -79,7 +79,7 @@ fn of_lines() -> Vec<FilterSpec> {
     specs
 }
 
-/// BFM, CBFM and WCBFM: cuts that overlap, that contain each other and that do not.
+/// Returns BFM, CBFM and WCBFM with disjoint, overlapping and nested cuts.
 fn matrices() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for (size, probes) in [(1, 1), (12, 3), (90, 4), (300, 7)] {
@@ -115,7 +115,7 @@ fn matrices() -> Vec<FilterSpec> {
     specs
 }
 
-/// Arrays of counters of every width.
+/// Returns arrays of counters of every width.
 fn of_counters() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for counter_bits in 1..=8 {
@@ -131,7 +131,7 @@ fn of_counters() -> Vec<FilterSpec> {
     specs
 }
 
-/// Chains of such, too short and long enough, with both rules.
+/// Returns chains of such arrays, too short and long enough, with both rules.
 fn chains() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for counter_bits in 1..=8 {
@@ -152,10 +152,10 @@ fn chains() -> Vec<FilterSpec> {
     specs
 }
 
-/// Counters, and hash functions for them.
+/// Numbers of counters and of hash functions.
 const COUNTERS: [(u64, u32); 3] = [(50, 2), (1 << 12, 3), (30_000, 7)];
 
-/// Cells of a d-left filter, of 16 and of 32 bits, and of a cuckoo filter.
+/// Returns d-left filters with cells of all widths, and cuckoo filters.
 fn of_cells() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for buckets in [1, 8, 128, 1024, 3, 150] {
@@ -172,7 +172,7 @@ fn of_cells() -> Vec<FilterSpec> {
     specs
 }
 
-/// A subset filter that also stores these combinations (mask, bits of each value).
+/// Returns a subset filter that also stores these combinations (mask, bits of each value).
 pub(crate) fn subset(
     attributes: usize,
     lines: u64,
@@ -191,7 +191,7 @@ pub(crate) fn subset(
     })
 }
 
-/// BFM, CBFM or WCBFM.
+/// Returns a BFM, CBFM or WCBFM.
 pub(crate) fn matrix(sizes: &[u64], cuts: &[u32], probes: u32) -> FilterSpec {
     FilterSpec::Matrix(MatrixSpec {
         sizes: sizes.to_vec(),

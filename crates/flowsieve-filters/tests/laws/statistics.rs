@@ -1,6 +1,6 @@
-//! What chance allows.
+//! Comparison of observations with probabilities.
 
-/// Mean of the numbers and its standard error; the standard deviation.
+/// Returns the mean of the numbers, its standard error, and the standard deviation.
 pub(crate) fn mean_and_errors(numbers: &[f64]) -> (f64, f64, f64) {
     let count = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / count;
@@ -8,7 +8,7 @@ pub(crate) fn mean_and_errors(numbers: &[f64]) -> (f64, f64, f64) {
     (mean, (variance / count).sqrt(), variance.sqrt())
 }
 
-/// How often something happened in so many trials.
+/// Number of trials, and in how many of them something happened.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
     pub(crate) yes: u64,
@@ -21,15 +21,16 @@ impl Count {
         self.trials += 1;
     }
 
-    /// Standard errors, by the binomial distribution, between what was seen and a probability.
+    /// Returns the difference between the observed share and a probability in standard errors of
+    /// the binomial distribution.
     pub(crate) fn errors_from(self, probability: f64) -> f64 {
         let trials = self.trials as f64;
         let error = (probability * (1.0 - probability) / trials).sqrt();
-        // A probability of 0 or 1 leaves nothing to chance.
+        // The standard error for a probability of 0 or 1 is 0.
         (self.yes as f64 / trials - probability) / error.max(1e-12)
     }
 
-    /// Asserts that there are at most four.
+    /// Asserts that the difference is at most four standard errors.
     pub(crate) fn assert_near(self, probability: f64, what: &str) {
         let errors = self.errors_from(probability);
         println!(

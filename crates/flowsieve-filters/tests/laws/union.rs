@@ -6,7 +6,7 @@ use crate::specs::specs;
 use flowsieve_filters::FilterSpec;
 use flowsieve_filters::saved::{SavedFilter, UnionError};
 
-/// Elements of two inputs that have some in common, of both, and others besides.
+/// Elements of two overlapping inputs, of both together, and others.
 struct Inputs {
     first: Elements,
     second: Elements,
@@ -30,7 +30,8 @@ const fn is_chain(spec: &FilterSpec) -> bool {
     matches!(spec, FilterSpec::Scalable(_))
 }
 
-/// The union, unless its chains have too many links: then nothing has changed.
+/// Returns the union, or `None` if its chains have too many links; the filter must be unchanged
+/// then.
 fn united(spec: &FilterSpec, inputs: &Inputs) -> Option<SavedFilter> {
     let (mut union, with) = (sharded(spec, &inputs.first), sharded(spec, &inputs.second));
     let before = saved(&union);
@@ -45,8 +46,8 @@ fn united(spec: &FilterSpec, inputs: &Inputs) -> Option<SavedFilter> {
     }
 }
 
-/// Whether it has room for what it holds: a d-left filter that gave buckets up has no count any
-/// more.
+/// Returns whether the filter has room for its elements: a d-left filter that gave up buckets has
+/// no count any more.
 fn has_room(spec: &FilterSpec, filter: &SavedFilter) -> bool {
     let given_up = filter.stats().counters.map(|counters| counters.given_up);
     !matches!(spec, FilterSpec::Dleft(_)) || given_up == Some(0)
@@ -65,14 +66,14 @@ fn a_union_is_the_filter_of_both_inputs() {
         let contained = saved_answers(&union, &inputs.both);
         assert!(contained.iter().all(|(whole, _)| *whole), "{spec:?}");
         let whole = sharded(&spec, &inputs.both);
-        // Chains and cells are filled by what came before. An H is stored once, whichever cell it
-        // has; a link of every shard that took all is one array of counters.
+        // Chains and cells depend on the order of insertions. But each H is stored once, in any
+        // cell, and links that took all elements of their shard are a single array of counters.
         let dleft = matches!(spec, FilterSpec::Dleft(_));
         let one_link = union.stats().memory_bytes == 3 * spec.build().stats().memory_bytes
             && union.stats().memory_bytes == whole.stats().memory_bytes;
         chains += u32::from(is_chain(&spec));
         merged += u32::from(is_chain(&spec) && one_link);
-        // A crowded filter that halves what it watches keeps what it saw, in whatever stage.
+        // A crowded halving filter keeps the elements that it saw in each stage.
         let halved =
             matches!(&spec, FilterSpec::Subset(spec) if spec.halving && spec.shape.lines < 128);
         if !dleft && !halved && (!is_chain(&spec) || one_link) {
@@ -90,7 +91,7 @@ fn a_union_is_the_filter_of_both_inputs() {
                 "{spec:?}"
             );
         }
-        // What does not rest on a stream of insertions is bit for bit the same.
+        // State that does not depend on the order of insertions is bit for bit the same.
         let (bytes, whole_bytes) = (saved(&union), saved(&whole));
         if matches!(spec, FilterSpec::Mdbf(_)) {
             assert_eq!(bytes, whole_bytes, "{spec:?}");
@@ -100,19 +101,19 @@ fn a_union_is_the_filter_of_both_inputs() {
         assert_eq!(again.distinct(), union.distinct(), "{spec:?}");
         if let (Some(estimate), Some(watched)) = (union.distinct(), whole.distinct()) {
             if estimate.point().is_none() || watched.is_full() {
-                // Only bounds, which hold.
+                // Without a count the bounds must hold.
                 assert!(estimate.lower() <= 900, "{spec:?} {estimate:?}");
                 assert!(estimate.upper().is_none_or(|upper| upper >= 900), "{spec:?} {estimate:?}");
                 continue;
             }
             let error = estimate.distinct - 900.0;
             let allowed = 5.0 * estimate.std_error() + 5.0 * watched.std_error() + 9.0;
-            // A filter that is nearly full counts badly, and knows it.
+            // A nearly full filter counts badly, and states a large error.
             if whole.stats().fill_ratio < 0.9 {
                 assert!(error.abs() < allowed, "{spec:?} {estimate:?}");
             }
         }
-        // It goes on as a filter, and so does the one that was loaded.
+        // The union and the loaded union go on alike.
         for element in inputs.others.iter().skip(2000) {
             union.insert(element);
             again.insert(element);
@@ -125,12 +126,12 @@ fn a_union_is_the_filter_of_both_inputs() {
 }
 
 #[test]
-fn nothing_comes_from_nothing() {
+fn a_union_with_an_empty_filter_changes_nothing() {
     let inputs = inputs();
     for spec in specs() {
         let some = sharded(&spec, &inputs.of(arity(&spec)).second);
         let empty = || sharded(&spec, &Elements::sharing(2, 21, 97, []));
-        // The estimate of a stream stays.
+        // The estimate of the stream is kept.
         let mut none = empty();
         none.unite(&some).unwrap();
         assert_eq!(saved(&none), saved(&some), "{spec:?}");
@@ -139,9 +140,9 @@ fn nothing_comes_from_nothing() {
     }
 }
 
-/// A removal takes from a union what one of its inputs had, and leaves what the other had.
+/// After removals of the elements of one input a union contains those of the other.
 #[test]
-fn what_one_input_had_can_be_taken_back() {
+fn the_elements_of_one_input_can_be_removed() {
     let inputs = inputs();
     let (mut undone, mut of_chains, mut of_cells) = (0, 0, 0);
     for spec in specs() {
@@ -184,9 +185,9 @@ fn what_one_input_had_can_be_taken_back() {
     assert!(undone >= 30 && of_chains >= 5 && of_cells >= 5);
 }
 
-/// Some elements of either input go; what is left is never missed.
+/// Some elements of either input are removed; the others stay contained.
 #[test]
-fn justified_removals_from_a_union_take_nothing_from_others() {
+fn justified_removals_from_a_union_keep_other_elements() {
     let inputs = inputs();
     for spec in specs() {
         let inputs = inputs.of(arity(&spec));
@@ -196,7 +197,7 @@ fn justified_removals_from_a_union_take_nothing_from_others() {
         let Some(mut union) = united(&spec, inputs) else {
             continue;
         };
-        // Those from 300 to 499 were inserted twice, and go once.
+        // The elements from 300 to 499 were inserted twice, and are removed once.
         let numbers = (0..500).filter(|number| number % 3 != 0);
         let gone: Vec<u32> = numbers.chain(600..800).collect();
         let all: Vec<_> = inputs.others.iter().collect();

@@ -15,7 +15,7 @@ fn split_mix(seed: u64) -> u64 {
     value ^ value >> 31
 }
 
-/// Against a second implementation, to the last bit: `tests/vectors/halving.py`.
+/// Compares with a second implementation, `tests/vectors/halving.py`, to the last bit.
 #[test]
 fn states_are_those_of_the_second_implementation() {
     let table = include_str!("../../../tests/vectors/halving.tsv");
@@ -53,8 +53,8 @@ fn states_are_those_of_the_second_implementation() {
     }
 }
 
-/// S and what else follows from the bits, against the definition: place by place in generation 0,
-/// and bit by bit in the others.
+/// Compares S and the other derived fields with the definition: place by place in generation 0, and
+/// bit by bit in the others.
 fn check_sums(lines: &HalvingLines) {
     let (stage, words) = (lines.stage, lines.words());
     let LineShape { lines: all, word_bits } = lines.shape();
@@ -63,7 +63,7 @@ fn check_sums(lines: &HalvingLines) {
         let bit = line * line_bits + bit;
         words[(bit / 64) as usize] >> (bit % 64) & 1 == 1
     };
-    // The share of the places of a line of generation 0 in which all bits are set.
+    // The share of full places of a line of generation 0.
     let full = |line: u64| {
         let ones = |word: u64| (0..width).filter(|bit| is_set(line, word * width + bit)).count();
         let window = |first: u64| {
@@ -83,7 +83,7 @@ fn check_sums(lines: &HalvingLines) {
     }
     let mut seen = 0.0;
     for line in 0..len {
-        // Any address of the line, and where it is in the other generations.
+        // An address of the line, and its lines in the other generations.
         let of_all = u128::from(all) << (stage - 1);
         let address = (((u128::from(2 * line + 1) << 63) / of_all) as u64).min(lines.highest);
         let address = Digest::from_value(address);
@@ -134,10 +134,10 @@ fn sums_are_those_of_the_definition_at_every_stage() {
     }
 }
 
-/// One kept line of generation 0 for a wrong one would be 0.4 % at a load of 2, and places that
-/// depend on each other 7 % at a load of 390, with 64 bytes.
+/// With 64 bytes, one wrong line kept in generation 0 would give a bias of 0.4 % at a load of 2,
+/// and dependent places 7 % at a load of 390.
 #[test]
-fn counts_have_no_bias_where_a_wrong_line_or_dependent_places_would_give_one() {
+fn counts_are_unbiased_at_loads_that_would_show_wrong_lines_or_places() {
     for (bytes, elements, runs, most) in [
         (4096, 65_000, 150, 0.003),
         (64, 10_000, 4_000, 0.01),
@@ -169,7 +169,7 @@ fn counts_have_no_bias_where_a_wrong_line_or_dependent_places_would_give_one() {
 }
 
 /// The order in which elements are first seen decides which of them are counted, but neither the
-/// mean nor the error that is stated, nor how often the bounds hold.
+/// mean nor the stated error, nor how often the bounds hold.
 #[test]
 fn counts_hold_in_every_order_of_first_sightings() {
     type Key = fn(u64) -> u64;
@@ -209,14 +209,14 @@ fn counts_hold_in_every_order_of_first_sightings() {
     }
 }
 
-/// The bits of an element in the generations, and its window, are as those of different elements,
-/// also among the elements of one line.
+/// The bits of an element in the generations, and its window, are as independent as those of
+/// different elements, also among the elements of one line.
 #[test]
 fn places_in_generations_are_independent() {
     const NUMBERS: u64 = 400_000;
     let numbers: Vec<[u64; 16]> = (0..NUMBERS)
         .map(|number| {
-            // Of the first of 64 lines.
+            // In the first of 64 lines.
             let digest = Digest::from_value(digest(9, number).value() >> 6);
             let (later, bits) = (later_places(digest), bits_of(digest));
             std::array::from_fn(|at| match at {
@@ -225,12 +225,12 @@ fn places_in_generations_are_independent() {
                 7 => bits >> 59,
                 8 => bits & 31,
                 9 => bits >> 18 & 31,
-                // In lines of 44 bits a word.
+                // In lines with words of 44 bits.
                 _ => digit(later, 352, at as u32 - 9) / 11,
             })
         })
         .collect();
-    // Those of whole lines, and of short ones.
+    // Lines of the cache, and short ones.
     let whole_and_short = [(0..10).collect::<Vec<_>>(), (7..16).collect()];
     let pairs = whole_and_short.iter().flat_map(|group| {
         group.iter().flat_map(move |&one| group.iter().map(move |&other| (one, other)))
@@ -249,9 +249,9 @@ fn places_in_generations_are_independent() {
     }
 }
 
-/// From empty to the last stage and its limit, with repeats, to the bit; and whatever is answered.
+/// From empty to the last stage and its limit, with repeats, for all types of answers.
 #[test]
-fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
+fn batches_of_any_length_equal_single_insertions() {
     for (bytes, probes, elements) in [
         (64, 4, 9_000),
         (512, 3, 9_000),
@@ -289,8 +289,8 @@ fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
 }
 
 #[test]
-fn the_limit_of_the_last_stage_is_met_in_rows_as_well() {
-    // 64 lines come to their last stage at more elements than a test inserts.
+fn rows_keep_the_limit_of_the_last_stage() {
+    // 64 lines reach their last stage after more elements than a test can insert.
     let mut lines = HalvingLines::new(64, 4);
     let mut inserted = 0;
     while lines.stage < MOST_STAGES {
@@ -309,8 +309,8 @@ fn the_limit_of_the_last_stage_is_met_in_rows_as_well() {
     assert_eq!(lines.array.lines, single.array.lines);
 }
 
-/// Every element of either is contained, or not known, and none is new again; what comes next is
-/// counted on.
+/// Every element of either input is contained or not sampled, and none is new again; the count goes
+/// on.
 #[test]
 fn a_union_contains_both_and_counts_on() {
     for (bytes, sizes) in [
@@ -355,17 +355,17 @@ fn a_union_contains_both_and_counts_on() {
         let counted = one.counter.count().unwrap().about() - before;
         let error = one.counter.count().unwrap().parts().3.sqrt();
         assert!((counted - more as f64).abs() < 5.0 * error, "{counted} ± {error}");
-        // With nothing, it stays as it is.
+        // The union with an empty filter changes nothing.
         other.unite(&HalvingLines::new(shape(bytes), 4));
         assert_eq!(other.estimate(), counts[1]);
     }
 }
 
 proptest! {
-    /// Of any elements in any order, none is taken twice; repeats change nothing, and a saved filter
-    /// goes on as it was.
+    /// No element is counted twice in any order, repeats change nothing, and a restored filter goes
+    /// on like the saved one.
     #[test]
-    fn no_repeat_is_ever_taken(
+    fn no_repeat_is_ever_counted(
         bytes in prop::sample::select(vec![64_u64, 100, 192, 512, 1000, 4096, 4500]),
         probes in 1_u32..9,
         elements in 1_usize..4_000,
