@@ -60,8 +60,8 @@ pub(super) struct SizeSum {
 pub(super) fn capture_columns() -> Columns<CaptureRow> {
     columns! { field row: CaptureRow;
         ..borrowed(digest_columns(), |row| &row.capture);
-        slices, "slices that are judged and have elements";
-        exact, "distinct elements of these slices, added up";
+        slices = row.slices, "slices that are judged and have elements";
+        exact = row.exact, "distinct elements of these slices, added up";
         expected_elements = row.expected, "distinct elements of a large slice (95th percentile)";
         ..objects("floors", floor_columns(), |row| row.floors.clone()),
             "what structures lose at any memory";

@@ -147,7 +147,7 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
         margin_share = Decimal(asked.plan.margin.share),
             "nor does one up to this share of the larger error";
         exact_limit_bytes = asked.plan.exact_limit_bytes, "as for `count`";
-        anonymized, "addresses of the page and of `--od-out` are replaced";
+        anonymized = asked.anonymized, "addresses of the page and of `--od-out` are replaced";
     }
 }
 
@@ -165,17 +165,17 @@ pub(super) fn judged_columns() -> Columns<JudgedSlice> {
     columns! { field slice: JudgedSlice;
         start_ns = Time(slice.start_ns), "as for `count`";
         end_ns = Time(slice.end_ns), "";
-        packets, "";
-        elements, "";
-        exact, "distinct elements; null if the truth passed its limit";
+        packets = slice.packets, "";
+        elements = slice.elements, "";
+        exact = slice.exact, "distinct elements; null if the truth passed its limit";
         exact_over_limit = slice.exact.is_none(),
             "the truth passed its limit in this slice: it is not judged";
         new_values = slice.exact.map(|_| slice.floors.new_values),
             "elements with a value that did not occur before in the slice: what `mdbf` sees at any memory";
         new_sets = slice.floors.new_sets,
             "those, and elements whose values differ from those of all others by more than their order: what `cmdbf-xor` sees at any memory";
-        partial, PARTIAL_DOC;
-        judged, "structures are judged by this slice";
+        partial = slice.partial, PARTIAL_DOC;
+        judged = slice.judged, "structures are judged by this slice";
     }
 }
 
@@ -302,7 +302,7 @@ pub(super) fn crossover_columns() -> Columns<Crossing> {
         to = crossing.at.between[1], "the size from which on the other one is";
         interpolated_bytes = Decimal(crossing.at.interpolated),
             "where the difference is 0, if it is linear in the logarithm of the size";
-        k_changes, "one of the two has another k at `to`";
+        k_changes = crossing.k_changes, "one of the two has another k at `to`";
     }
 }
 
@@ -326,7 +326,7 @@ pub(super) struct BestSet {
 
 pub(super) fn best_columns() -> Columns<BestSet> {
     columns! { field best: BestSet;
-        size, "bytes of each structure, or bits of each array";
+        size = best.size, "bytes of each structure, or bits of each array";
         count = best.count.name(), "`raw` or `estimate`";
         filters = best.filters.clone(),
             "structures not worse than the one with the smallest error (paired t tests at 5 % in all), without those that take more memory or answer yes to every absent element";

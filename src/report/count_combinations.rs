@@ -57,13 +57,13 @@ pub(super) fn combination_columns() -> Columns<NamedCount> {
 /// The counts of a combination.
 pub(super) fn count_columns() -> Columns<CombinationResult> {
     columns! { field count: CombinationResult;
-        first, "values that the filter saw as new: never too many";
-        estimate,
+        first = count.first, "values that the filter saw as new: never too many";
+        estimate = count.estimate,
             "unbiased estimate, for `subset` and for single attributes in `bfm`, `cbfm` and `wcbfm`";
-        std_error, "standard error of the estimate";
-        lower, LOWER_DOC;
-        upper, UPPER_DOC;
-        exact, "distinct values by the exact set";
+        std_error = count.std_error, "standard error of the estimate";
+        lower = count.lower, LOWER_DOC;
+        upper = count.upper, UPPER_DOC;
+        exact = count.exact, "distinct values by the exact set";
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn count_columns() -> Columns<CombinationResult> {
 pub(super) fn stored_columns<S: Value + Clone + 'static>() -> Columns<StoredCombination<S>> {
     columns! { field stored: StoredCombination<S>;
         attributes = stored.attributes.clone(), "names of the combination's attributes";
-        probes, "bits that each of its values sets (k_S)";
+        probes = stored.probes, "bits that each of its values sets (k_S)";
     }
 }
 

@@ -114,7 +114,7 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
         seed = p.plan.seed, "seed of the digests";
         exact_limit_bytes = p.plan.exact_limit_bytes, "memory that the exact sets may take";
         whole_bytes = p.plan.whole_bytes(), "memory of the sample that counts all slices together";
-        anonymized, "addresses are replaced ([privacy.md](privacy.md))";
+        anonymized = p.anonymized, "addresses are replaced ([privacy.md](privacy.md))";
     };
     if with_design {
         columns.object("design", design_columns(), |p| p.design.clone())
@@ -131,21 +131,21 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         start_ns = Time(slice.start_ns), START_DOC,
             heading(Heading::left(0, width, "start")), decimals(decimals, decimals);
         end_ns = Time(slice.end_ns), END_DOC;
-        packets, "packets in the slice",
+        packets = slice.packets, "packets in the slice",
             heading(Heading::right(1, 12, "packets").narrow(9, "packets").drop_priority(7));
-        elements, "elements seen, repeats included",
+        elements = slice.elements, "elements seen, repeats included",
             heading(Heading::right(2, 12, "elements").narrow(9, "elements").drop_priority(1));
-        exact, EXACT_DOC,
+        exact = slice.exact, EXACT_DOC,
             heading(Heading::right(3, 11, "exact").narrow(9, "exact")),
             text(|slice| match slice.exact {
                 _ if slice.exact_over_limit => "over limit".to_owned(),
                 exact => or_dash(exact, grouped),
             });
-        exact_over_limit, "the exact set reached its limit";
-        first,
+        exact_over_limit = slice.exact_over_limit, "the exact set reached its limit";
+        first = slice.first,
             "elements that the filter saw as new: never too many, and too few by its false positives",
             heading(Heading::right(4, 11, "first").narrow(9, "first").drop_priority(2));
-        estimate, "unbiased estimate of the distinct elements",
+        estimate = slice.estimate, "unbiased estimate of the distinct elements",
             heading(Heading::right(5, 11, "estimate").narrow(9, "estimate")),
             text(|slice| match slice.estimate {
                 // Rounded to whole numbers, few elements would differ from the exact count by
@@ -153,12 +153,12 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
                 Some(estimate @ ..10_000.0) => grouped_tenths(estimate),
                 estimate => or_dash(estimate, rounded),
             });
-        std_error, "standard error of the estimate",
+        std_error = slice.std_error, "standard error of the estimate",
             heading(Heading::right(6, 12, "± std error").narrow(11, "± std error").drop_priority(4)),
             text(|slice| or_dash(slice.std_error, |error| format!("{error:.1}")));
-        lower, LOWER_DOC,
+        lower = slice.lower, LOWER_DOC,
             heading(Heading::right(7, 11, "lower").narrow(9, "lower").drop_priority(5));
-        upper, UPPER_DOC,
+        upper = slice.upper, UPPER_DOC,
             heading(Heading::right(8, 11, "upper").narrow(9, "upper").drop_priority(5)),
             text(|slice| match slice.upper {
                 None if slice.saturated => "full".to_owned(),
@@ -166,11 +166,11 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
             });
         rel_error = slice.rel_error(), "(estimate - exact) / exact", unit("share"),
             heading(Heading::right(9, 11, "rel. error").narrow(9, "rel. err.").drop_priority(6));
-        observed_fpr, "share of new elements that the filter took for repeats", unit("share"),
+        observed_fpr = slice.observed_fpr, "share of new elements that the filter took for repeats", unit("share"),
             heading(Heading::right(10, 13, "observed FPR").narrow(8, "obs. FPR").drop_priority(3));
-        saturated,
+        saturated = slice.saturated,
             "a filter was too full for a count: `first` is far too low, and there is no upper bound";
-        revised, REVISED_DOC;
+        revised = slice.revised, REVISED_DOC;
     }
 }
 
@@ -201,32 +201,32 @@ pub(super) fn with_marks(columns: Columns<SliceResult>) -> Columns<SliceResult> 
     columns! { field slice in columns;
         out_of_range = slice.start_ns == i64::MIN || slice.end_ns == i64::MAX,
             "packets with times outside 1677 to 2262 count here";
-        partial, PARTIAL_DOC;
-        new,
+        partial = slice.partial, PARTIAL_DOC;
+        new = slice.new,
             "distinct elements that no earlier slice has ([how](counting.md#the-whole-beside-the-slices))";
-        new_std_error, "standard error of `new`, if it is an estimate";
+        new_std_error = slice.new_std_error, "standard error of `new`, if it is an estimate";
     }
 }
 
 /// All slices together.
 fn whole_columns() -> Columns<WholeResult> {
     columns! { field whole: WholeResult;
-        exact, EXACT_DOC;
-        estimate, "unbiased estimate by a sample";
-        std_error, "standard error of the estimate";
-        lower, LOWER_DOC;
-        upper, UPPER_DOC;
+        exact = whole.exact, EXACT_DOC;
+        estimate = whole.estimate, "unbiased estimate by a sample";
+        std_error = whole.std_error, "standard error of the estimate";
+        lower = whole.lower, LOWER_DOC;
+        upper = whole.upper, UPPER_DOC;
     }
 }
 
 /// Distinct elements of a slice at these quantiles.
 pub(super) fn quantile_columns() -> Columns<Quantiles> {
     columns! { field q: Quantiles;
-        min, "smallest number, exact";
-        p50, "the median, up to three digits, as the next two";
-        p90, "90 of 100 slices have at most this many";
-        p99, "99 of 100";
-        max, "largest number, exact";
+        min = q.min, "smallest number, exact";
+        p50 = q.p50, "the median, up to three digits, as the next two";
+        p90 = q.p90, "90 of 100 slices have at most this many";
+        p99 = q.p99, "99 of 100";
+        max = q.max, "largest number, exact";
     }
 }
 
@@ -241,28 +241,28 @@ pub(super) fn tally(skipped: &BTreeMap<Skip, u64>) -> Tally {
 /// The whole run.
 pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
     let columns = columns! { field totals: Totals;
-        packets, "packets read";
-        ip_packets, "packets with a readable IP header";
-        elements, "elements seen, repeats included";
+        packets = totals.packets, "packets read";
+        ip_packets = totals.ip_packets, "packets with a readable IP header";
+        elements = totals.elements, "elements seen, repeats included";
         skipped = tally(&totals.skipped), SKIPPED_DOC;
-        late,
+        late = totals.late,
             "packets that came after the row of their slice; they count, and the row was `revised`";
-        uncounted, UNCOUNTED_DOC;
+        uncounted = totals.uncounted, UNCOUNTED_DOC;
         ..ending(|totals| [totals.interrupted, totals.complete]);
-        slices, "slices reported";
-        empty_slices_omitted, "empty slices of long gaps";
+        slices = totals.slices, "slices reported";
+        empty_slices_omitted = totals.empty_slices_omitted, "empty slices of long gaps";
         ..object("whole", whole_columns(), |totals| totals.whole),
             "all slices together, where an element in two slices counts once";
-        exact, "sum over the slices: an element in two slices counts twice";
-        first, "the same sum of `first`";
-        estimate, "the same sum of `estimate`";
-        std_error, "standard error of the sum of the estimates";
-        lower, "lower bound of the sum";
-        upper, "upper bound of the sum";
-        observed_fpr, "over all slices", unit("share");
-        saturated_slices, "slices that are `saturated`";
-        bounds_checked, "slices with bounds and an exact count";
-        bounds_held, "those whose bounds enclose the exact count";
+        exact = totals.exact, "sum over the slices: an element in two slices counts twice";
+        first = totals.first, "the same sum of `first`";
+        estimate = totals.estimate, "the same sum of `estimate`";
+        std_error = totals.std_error, "standard error of the sum of the estimates";
+        lower = totals.lower, "lower bound of the sum";
+        upper = totals.upper, "upper bound of the sum";
+        observed_fpr = totals.observed_fpr, "over all slices", unit("share");
+        saturated_slices = totals.saturated_slices, "slices that are `saturated`";
+        bounds_checked = totals.bounds_checked, "slices with bounds and an exact count";
+        bounds_held = totals.bounds_held, "those whose bounds enclose the exact count";
         ..object("quantiles", quantile_columns(), |totals| totals.quantiles),
             "quantiles of the distinct elements per slice: exact, else estimated, else raw counts";
     };

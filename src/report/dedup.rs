@@ -108,17 +108,17 @@ pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
         }, "bytes to which written packets are cut";
         headers_only = report.plan.snap_length == Some(SnapLength::Headers),
             "written packets are cut behind their headers";
-        anonymized, "addresses are replaced ([privacy.md](privacy.md))";
+        anonymized = report.anonymized, "addresses are replaced ([privacy.md](privacy.md))";
     }
 }
 
 /// The columns of the differences that count.
 pub(super) fn difference_columns() -> Columns<Difference> {
     columns! { field difference: Difference;
-        vlan, "VLAN identifiers";
-        mac, "link-layer addresses";
-        ttl, "TTL or hop limit";
-        interface, "input and interface";
+        vlan = difference.vlan, "VLAN identifiers";
+        mac = difference.mac, "link-layer addresses";
+        ttl = difference.ttl, "TTL or hop limit";
+        interface = difference.interface, "input and interface";
     }
 }
 
@@ -144,14 +144,14 @@ pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
 /// The numbers of a slice, or of everything.
 pub(super) fn drop_columns() -> Columns<Drops> {
     let columns = columns! { field drops: Drops;
-        packets, "packets read",
+        packets = drops.packets, "packets read",
             heading(Heading::right(1, 13, "packets").gap(0).narrow(10, "packets"));
         kept = drops.kept(), "packets written",
             heading(Heading::right(2, 13, "kept").gap(0).narrow(10, "kept"));
         dropped = drops.dropped(), "packets left out",
             heading(Heading::right(3, 13, "dropped").gap(0).narrow(10, "dropped"));
-        bytes, "captured bytes of the packets read";
-        dropped_bytes, "captured bytes of the packets left out";
+        bytes = drops.bytes, "captured bytes of the packets read";
+        dropped_bytes = drops.dropped_bytes, "captured bytes of the packets left out";
     };
     let doc = |kind| match kind {
         DropKind::Packet => "IP packets seen before",
@@ -173,10 +173,10 @@ pub(super) fn drop_columns() -> Columns<Drops> {
 pub(super) fn total_columns() -> Columns<DedupSummary> {
     columns! { field summary: DedupSummary;
         ..part(None, &drop_columns(), |summary: &DedupSummary| Some(summary.totals));
-        not_compared, "packets that are kept in any case";
-        out_of_order, "packets with an earlier time than the one before";
+        not_compared = summary.not_compared, "packets that are kept in any case";
+        out_of_order = summary.out_of_order, "packets with an earlier time than the one before";
         ..ending(|summary| ended(&summary.inputs, summary.interrupted));
-        outside_slices, "packets beyond 65,536 slices";
+        outside_slices = summary.outside_slices, "packets beyond 65,536 slices";
         left_early = summary.window.left_early,
             "packets that left the window early, because memory was full";
         least_reach = summary.window.least_reach,

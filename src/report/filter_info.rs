@@ -77,11 +77,11 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
         filter = row.spec.name(), "the structure";
         probes = row.spec.probes(), "hash functions (k), or subtables of `dleft`";
         memory_bytes = row.stats.memory_bytes, "memory of the filters of all shards";
-        shards, "as for `count`";
-        seed, "";
+        shards = row.shards, "as for `count`";
+        seed = row.seed, "";
         fill_ratio = row.stats.fill_ratio,
             "share of set bits, of counters above zero, or of cells in use", unit("share");
-        stage,
+        stage = row.stage,
             "it looks at one element in 2^`stage` ([why](structures.md#when-subset-is-crowded-it-halves-what-it-watches)); 0 if it knows all";
         estimate = row.distinct.and_then(Estimate::point),
             "unbiased estimate of the distinct elements";
@@ -114,7 +114,7 @@ pub(super) struct StoredRow {
 pub(super) fn stored_columns() -> Columns<StoredRow> {
     columns! { field row: StoredRow;
         attributes = row.attributes.clone(), "names of its attributes, or numbers from 1";
-        probes, "bits that each of its values sets (k_S), in `subset`";
+        probes = row.probes, "bits that each of its values sets (k_S), in `subset`";
         ..part(None, &count_columns(), |row| Some(row.count));
     }
 }

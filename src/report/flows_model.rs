@@ -91,15 +91,15 @@ impl FlowParameters {
 pub(super) fn parameter_columns() -> Columns<FlowParameters> {
     columns! { field p: FlowParameters;
         bidirectional = p.plan.bidirectional, "both directions are one flow";
-        unique, "each flow once, when its first packet is seen";
+        unique = p.unique, "each flow once, when its first packet is seen";
         ..borrowed(trace_columns(), |p| &p.plan.trace);
         dns_ports = p.plan.trace.headers.dns_ports.clone(), "DNS ports besides 53";
         idle_ns = p.plan.idle_ns, "idle timeout";
         active_ns = p.plan.active_ns, "active timeout";
-        memory_bytes, "memory";
-        anonymized, "addresses are replaced ([privacy.md](privacy.md))";
+        memory_bytes = p.memory_bytes, "memory";
+        anonymized = p.anonymized, "addresses are replaced ([privacy.md](privacy.md))";
         sort = p.order.name(), "order of the list: `start`, `bytes`, `packets` or `duration`";
-        most, "flows listed at most (`-n`)";
+        most = p.most, "flows listed at most (`-n`)";
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         FlowShape::Bidirectional => both_ways_columns(columns),
     };
     let columns = columns! { inlined flow in columns;
-        vlan, "outermost VLAN tag of the first packet",
+        vlan = flow.vlan, "outermost VLAN tag of the first packet",
             aliases(["vlan", "network.vlan.id", "vlanId"]);
         // The column whose width varies most is the last of a line, so that the others stay aligned.
         domain = flow.domain_text(), "first query name: lower case, no final dot",

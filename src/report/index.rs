@@ -58,7 +58,7 @@ impl Answer {
 pub(super) fn answer_columns() -> Columns<Answer> {
     columns! { field answer: Answer;
         capture = answer.capture.clone(), "path of the capture";
-        region, "number of the region in its capture, from 0";
+        region = answer.region, "number of the region in its capture, from 0";
         region_start_ns = Time(answer.region_start_ns), "its first packet";
         region_end_ns = Time(answer.region_end_ns), "its last packet";
         start_ns = Time(answer.record.start_ns), "first packet of the record";
@@ -80,30 +80,30 @@ pub(super) fn answer_columns() -> Columns<Answer> {
 /// The columns of the search's explanation.
 pub(super) fn explained_columns() -> Columns<Explained> {
     columns! { field explained: Explained;
-        nodes, "storage directories";
-        nodes_ruled_out, "those ruled out by their global filters";
+        nodes = explained.nodes, "storage directories";
+        nodes_ruled_out = explained.nodes_ruled_out, "those ruled out by their global filters";
         node_fpr = explained.node_fpr(),
             "share of the nodes without an answer that were not ruled out", unit("share");
-        captures, "captures in the index";
-        captures_in_part, "those indexed only in part (`index build --where`)";
-        regions, "regions in the index";
+        captures = explained.captures, "captures in the index";
+        captures_in_part = explained.captures_in_part, "those indexed only in part (`index build --where`)";
+        regions = explained.regions, "regions in the index";
         regions_ruled_out_by_node = explained.regions_by_node, "those ruled out by a global filter";
         regions_ruled_out_by_time = explained.regions_by_time,
             "those ruled out by time, or without such records";
         regions_ruled_out_by_filter = explained.regions_by_filter,
             "those ruled out by their filter";
-        regions_opened, "those whose lists were read";
+        regions_opened = explained.regions_opened, "those whose lists were read";
         regions_opened_in_vain = explained.regions_in_vain, "those in vain";
         region_fpr = explained.region_fpr(),
             "share of the regions without an answer that were not ruled out", unit("share");
-        records, "records of the regions opened";
-        records_listed, "those in all lists";
-        hits, "answers";
-        interrupted, "a signal ended the search: there may be more answers";
+        records = explained.records, "records of the regions opened";
+        records_listed = explained.records_listed, "those in all lists";
+        hits = explained.hits, "answers";
+        interrupted = explained.interrupted, "a signal ended the search: there may be more answers";
         complete = explained.problems.is_empty() && !explained.interrupted,
             "all of the index could be searched";
-        segments, "segments in the index";
-        segments_ruled_out, "those ruled out by time or by their global filters";
+        segments = explained.segments, "segments in the index";
+        segments_ruled_out = explained.segments_ruled_out, "those ruled out by time or by their global filters";
     }
 }
 

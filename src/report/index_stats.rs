@@ -29,8 +29,8 @@ fn of_nodes(stats: &IndexStats, value: fn(&NodeStats) -> u64) -> u64 {
 /// The whole index.
 pub(super) fn whole_columns() -> Columns<IndexStats> {
     columns! { field stats: IndexStats;
-        filter, "structure of the regions' filters";
-        region_ns, "length of a region";
+        filter = stats.filter, "structure of the regions' filters";
+        region_ns = stats.region_ns, "length of a region";
         captures = stats.captures.len(), "captures in the index";
         capture_bytes = of_captures(stats, |entry| entry.bytes), "their bytes";
         packets = of_captures(stats, |entry| entry.packets), "their packets";
@@ -50,9 +50,9 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
             "filters of the regions";
         global_filters_bytes = of_nodes(stats, |node| node.filter_bytes),
             "global filters of the segments";
-        catalog_bytes, "the catalogue, and both copies of the lists of captures";
-        segments, "segments";
-        global_filter, "structure of the global filters";
+        catalog_bytes = stats.catalog_bytes, "the catalogue, and both copies of the lists of captures";
+        segments = stats.segments, "segments";
+        global_filter = stats.global_filter, "structure of the global filters";
     }
 }
 
@@ -60,12 +60,12 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
 pub(super) fn node_columns() -> Columns<NodeStats> {
     columns! { field node: NodeStats;
         folder = node.folder.shown().into_raw().into_owned(), "its directory";
-        regions, "its regions";
-        filter_bytes, "its global filters";
-        fill, "share of the filters' counters in use, mean over filters", unit("share");
-        saturated, "counters that reached their largest value";
-        overflows, "increments lost in them";
-        fpr, "rate at which a global filter lets absent values through, mean over filters",
+        regions = node.regions, "its regions";
+        filter_bytes = node.filter_bytes, "its global filters";
+        fill = node.fill, "share of the filters' counters in use, mean over filters", unit("share");
+        saturated = node.saturated, "counters that reached their largest value";
+        overflows = node.overflows, "increments lost in them";
+        fpr = node.fpr, "rate at which a global filter lets absent values through, mean over filters",
             unit("share");
     }
 }
@@ -74,8 +74,8 @@ pub(super) fn node_columns() -> Columns<NodeStats> {
 pub(super) fn capture_columns() -> Columns<CaptureEntry> {
     columns! { field entry: CaptureEntry;
         path = entry.path.shown().into_raw().into_owned(), "its path";
-        bytes, "its bytes";
-        packets, "its packets";
+        bytes = entry.bytes, "its bytes";
+        packets = entry.packets, "its packets";
         regions = entry.regions.len(), "its regions";
         damage = entry.damage.clone(), "why it could not be read to its end";
         ..part(None, &part_columns(), |entry| entry.part.clone());
@@ -200,9 +200,9 @@ const NAME: usize = 16;
 /// The columns of the comparison.
 pub(super) fn verified_columns() -> Columns<Verified> {
     columns! { field verified: Verified;
-        captures, "captures that were compared";
-        regions, "regions that were compared";
-        records, "records that were compared";
+        captures = verified.captures, "captures that were compared";
+        regions = verified.regions, "regions that were compared";
+        records = verified.records, "records that were compared";
         whole = verified.problems.is_empty(), "there are no problems";
     }
 }

@@ -108,11 +108,11 @@ pub(super) fn input_columns() -> Columns<InputResult> {
             "as given; files of a directory by their path; a directory only if there is a problem with it";
         container = input.container.clone(),
             "its format ([names](inputs.md)), with the compression (`pcap in gzip`)";
-        packets, "selected packets that were read (records of a log)";
-        left_out, "packets read and not selected";
-        unread_bytes,
+        packets = input.packets, "selected packets that were read (records of a log)";
+        left_out = input.left_out, "packets read and not selected";
+        unread_bytes = input.unread_bytes,
             "bytes of a large pcap file that were skipped as outside the range of time; their packets are not in `left_out`";
-        times_out_of_range,
+        times_out_of_range = input.times_out_of_range,
             "packets with times outside 1677 to 2262, which count at its nearer end";
         error = input.error.as_ref().map(ToString::to_string),
             "why reading stopped early, in a sentence";

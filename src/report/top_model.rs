@@ -35,17 +35,17 @@ pub(super) fn parameter_columns() -> Columns<TopPlan> {
         by = p.question.by_names(), "fields of the keys";
         distinct = p.question.distinct_names(),
             "fields whose distinct values are counted for each key";
-        most, "keys listed per slice at most (`-n`)";
-        least, "distinct others of a listed key at least (`--min`)";
+        most = p.most, "keys listed per slice at most (`-n`)";
+        least = p.least, "distinct others of a listed key at least (`--min`)";
         sort = p.rank_by.name(), "what keys are ranked by: `distinct`, `packets` or `bytes`";
         ..borrowed(trace_columns(), |p| &p.trace);
-        queries_only, "count DNS queries only";
+        queries_only = p.queries_only, "count DNS queries only";
         dns_ports = p.trace.headers.dns_ports.clone(), "DNS ports besides 53";
         slice_ns = p.slicing.width_ns, "width of a slice; null for one slice over everything";
         align = p.slicing.align.name(), "`epoch` or `first`: where slices begin";
-        memory_bytes, "memory of one slice";
-        seed, "seed of the digests";
-        exact_limit_bytes, "memory that the exact sets may take";
+        memory_bytes = p.memory_bytes, "memory of one slice";
+        seed = p.seed, "seed of the digests";
+        exact_limit_bytes = p.exact_limit_bytes, "memory that the exact sets may take";
     }
 }
 
@@ -74,8 +74,8 @@ pub(super) fn key_columns() -> Columns<TopRow> {
             "whether the key has at least `least` others: `certain`, `likely` (by the estimate), `possible` (by the upper bound; only without `-n`)";
         held_since_start = row.key.spread.as_ref().is_some_and(|s| s.held_since_start),
             "the table held the key all the time";
-        partial, PARTIAL_DOC;
-        revised, REVISED_DOC;
+        partial = row.partial, PARTIAL_DOC;
+        revised = row.revised, REVISED_DOC;
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) fn total_columns() -> Columns<TopSummary> {
         skipped = tally(&summary.totals.skipped), SKIPPED_DOC;
         uncounted = summary.totals.uncounted, UNCOUNTED_DOC;
         ..ending(|summary| ended(&summary.inputs, summary.totals.interrupted));
-        slices, "slices with packets";
+        slices = summary.slices, "slices with packets";
         keys = summary.listed, "keys listed, over all slices";
         over_limit_slices = summary.over_limit, "slices whose exact set passed its limit";
         crowded_slices = summary.crowded,

@@ -12,7 +12,7 @@ pub(super) fn pair_columns() -> Columns<TrafficPair> {
         origin = pair.origin.clone(),
             "prefix of the senders, such as `10.0.1.0/24`; with `--od 32` an address";
         destination = pair.destination.clone(), "prefix of the receivers";
-        packets, "packets from one to the other";
+        packets = pair.packets, "packets from one to the other";
     }
 }
 
