@@ -9,7 +9,7 @@
 use flowsieve_filters::hashing::Digest;
 use flowsieve_filters::{DigestColumns, Estimate, LineShape, MembershipFilter, SubsetFilter};
 
-/// A generator of pseudorandom numbers (SplitMix64), used as digests of distinct elements.
+/// A generator of pseudorandom numbers (`SplitMix64`), used as digests of distinct elements.
 struct Random(u64);
 
 impl Random {
