@@ -18,7 +18,7 @@ pub(crate) struct Inputs {
     pub(crate) files: Vec<PathBuf>,
     /// Files in directories that are not captures, by content and by name.
     pub(crate) others: usize,
-    /// What interrupted runs left in directories, and hidden files.
+    /// Files that interrupted runs left in directories, and hidden files.
     pub(crate) unfinished: Vec<PathBuf>,
     /// Pipes, sockets and devices in directories that are named like captures.
     pub(crate) special: Vec<PathBuf>,

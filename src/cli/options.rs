@@ -291,7 +291,7 @@ pub(super) struct DnsPortArgs {
     pub(super) dns_port: Vec<u16>,
 }
 
-// What is made of a packet.
+// The elements of a packet.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ElementArgs {
     /// What is counted

@@ -560,7 +560,7 @@ mod tests {
         assert!(link.is_symlink());
         assert_eq!(fs::read(&file).unwrap(), b"new");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
-        // What cannot take its place is kept, and the error says where.
+        // A result that cannot take its place is kept, and the error says where.
         let place = made.path().join("place");
         let refused = write_file(&place, &goes_on, |out| {
             out.write_all(b"new")?;

@@ -471,7 +471,7 @@ impl Run {
 
     /// Says how fast the run went, if the user asked for it or sees it on a terminal.
     pub(crate) fn speed(&self, speech: SpeechArgs, packets: u64) {
-        // What reads the output of a pipe may write to the terminal at any time.
+        // The reader of a pipe may write to the terminal at any time.
         if !speech.verbose && (!is_seen() || is_piped() || self.quiet) {
             return;
         }

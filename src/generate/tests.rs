@@ -8,7 +8,7 @@ use super::*;
 
 type Ports = (u16, u16);
 
-/// What the naive reader finds in a capture.
+/// Counts that the naive reader finds in a capture.
 #[derive(Debug, Default)]
 struct Recount {
     packets: u64,
@@ -237,7 +237,7 @@ fn broken_plans_are_refused_with_the_rule() {
     }
 }
 
-/// What traces/README.md says of this file.
+/// The counts in traces/README.md.
 #[test]
 fn the_committed_capture_is_what_its_command_writes() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/");

@@ -250,7 +250,7 @@ mod tests {
             .collect();
         let below = Layout::new(&wide, Some(60));
         assert_eq!((below.is_below, below.dropped.len()), (true, 0));
-        // What is never dropped stays, though it has no room.
+        // A column that is never dropped stays, though it has no room.
         let stiff = [Heading::left(0, 99, "stiff")];
         assert_eq!(Layout::new(&stiff, Some(60)).headings.len(), 1);
     }

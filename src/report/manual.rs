@@ -104,7 +104,7 @@ pub struct FieldDoc {
     pub unit: &'static str,
     /// Whether it may be missing.
     pub nullable: bool,
-    /// What it means.
+    /// Its meaning.
     pub doc: &'static str,
 }
 

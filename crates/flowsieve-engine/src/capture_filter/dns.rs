@@ -24,7 +24,7 @@ pub(super) enum DnsTest {
     },
 }
 
-/// What is known of a message: a log may lack the rest.
+/// The known parts of a message: a log may lack some.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownMessage<'a> {
     pub(super) is_response: bool,

@@ -115,7 +115,7 @@ pub(super) fn sized(
 /// lost while it is filled, by formula: each array is filled with its own values. `None` for other
 /// structures, and if nothing is expected.
 ///
-/// Of two numbers that lose less than a millionth of an element the smaller is as good.
+/// Takes the smaller of two numbers if both lose less than a millionth of an element.
 fn best_probes(spec: &FilterSpec, expected: &Expected) -> Option<u32> {
     const NEGLIGIBLE: f64 = 1e-6;
     let elements = expected.elements? as f64;
@@ -174,7 +174,7 @@ pub(super) fn with_arrays(
     })
 }
 
-/// What is made of these queries; nothing if it is not known how many values they have.
+/// Returns `make` of these queries, or `None` if their numbers of values are unknown.
 fn with_workload<T>(
     plan: &ComparePlan,
     expected: &Expected,
@@ -197,7 +197,7 @@ fn with_workload<T>(
     }))
 }
 
-/// What a candidate says of a slice under one set of hash functions.
+/// Answer of a candidate for a slice under one set of hash functions.
 #[derive(Debug, Default)]
 pub(super) struct CandidateTally {
     /// Elements called new; `None` for sketches.

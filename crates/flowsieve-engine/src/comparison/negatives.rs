@@ -23,7 +23,7 @@ const LEAST_QUERIES: u64 = 256;
 /// Draws for a query, on average, before it is given up.
 const DRAWS_A_QUERY: u64 = 4;
 
-/// What is asked.
+/// The questions.
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
     pub(super) counted: Counted,

@@ -1,4 +1,4 @@
-//! What is compared: validated choices, no behaviour.
+//! The plan of a comparison: validated choices, no behaviour.
 
 use super::candidate::{sized, with_arrays};
 use super::results::Expected;
@@ -61,7 +61,7 @@ impl Contender {
         }
     }
 
-    /// What it is, in a line.
+    /// Returns a description in one line.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Plain(structure) => structure.summary(),
@@ -168,13 +168,13 @@ impl Seeds {
     }
 }
 
-/// What has to be left for sets and threads when the structures are made.
+/// Memory that must be left for sets and threads when the structures are made.
 pub(super) const SETS_BYTES: u64 = 16 << 20;
 
 /// Everything that a comparison depends on.
 #[derive(Clone, Debug)]
 pub struct ComparePlan {
-    /// What is read.
+    /// Inputs and their packets.
     pub trace: TracePlan,
     /// Which elements.
     pub rule: ElementRule,
@@ -424,7 +424,7 @@ impl ComparePlan {
 
     /// How many slices are open at the same time.
     pub fn open_slices(&self) -> usize {
-        // What a structure takes does not matter: there is one for all slices.
+        // The memory of a structure does not matter: there is one for all slices.
         self.slicing.open_slices(0)
     }
 

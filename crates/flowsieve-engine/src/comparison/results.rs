@@ -549,7 +549,7 @@ impl Comparison {
         best.filter(|(is_best, _)| *is_best).map(|(_, (entry, _))| *entry).collect()
     }
 
-    /// What structures lose whatever their memory: of those that take part and lose anything.
+    /// Returns the share that each structure loses at any memory, for those that lose some.
     pub fn floors(&self, plan: &ComparePlan) -> Vec<Floor> {
         let floor = |&contender: &Contender| {
             let (mut mean, mut slices, mut lost, mut all) = (0.0, 0.0, 0, 0);

@@ -25,9 +25,9 @@ use std::thread::Scope;
 /// about it.
 #[derive(Debug, Default)]
 pub(super) struct SliceList {
-    /// Of whole elements.
+    /// Digests of whole elements.
     pub(super) whole: Vec<Digest>,
-    /// Of attributes, one element after the other.
+    /// Digests of attributes, one element after the other.
     pub(super) attributes: Vec<Digest>,
     pub(super) questions: Option<Questions>,
 }
@@ -75,13 +75,13 @@ pub(super) struct ClosedList {
     pub(super) list: Option<Arc<SliceList>>,
 }
 
-/// What was read.
+/// Everything that was read.
 pub(super) struct Collected {
     /// The slices, in the order in which they closed.
     pub(super) slices: Vec<ClosedList>,
     pub(super) slices_omitted: u64,
     pub(super) counted: Counted,
-    /// What was evaluated already, if not everything was kept.
+    /// The comparison of earlier slices, if not all slices were kept.
     pub(super) evaluated: Option<Comparison>,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// What is asked for (all attributes first), and every single attribute.
+    /// Counts the combinations of `asked` (all attributes first), and every single attribute.
     pub(super) fn new(kind: ElementKind, asked: &[u32]) -> Self {
         let mut masks = asked.to_vec();
         let singles = (0..kind.arity()).map(|attribute| 1 << attribute);
@@ -120,7 +120,7 @@ impl SliceSets {
             return;
         }
         for (number, key) in (0..).zip(keys.iter()) {
-            // Of an element that was there before, no part is new.
+            // No part of a known element is new.
             let is_new = self.sets[0].insert(key);
             if is_new == Some(false) {
                 continue;

@@ -64,7 +64,7 @@ pub(super) struct Window {
     report: WindowReport,
     /// Digests of the packets being taken in, as the filter takes them.
     digests: Vec<Digest>,
-    /// What the filter says of them, if it was asked ahead.
+    /// Answers of the filter, if it was asked ahead.
     sightings: Vec<Sighting>,
 }
 

@@ -28,7 +28,7 @@ pub trait PiecePlan {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Outline<'a> {
-    /// What is read.
+    /// Inputs and their packets.
     pub trace: &'a TracePlan,
     pub(super) slicing: Slicing,
     pub(super) shards: u32,

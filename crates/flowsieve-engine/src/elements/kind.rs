@@ -32,7 +32,7 @@ pub struct ElementKind {
 pub struct NamedKind {
     /// The name on the command line and in reports.
     pub name: &'static str,
-    /// What people call several of them.
+    /// Its plural in texts.
     pub plural: &'static str,
     /// A line of help.
     pub summary: &'static str,
@@ -189,7 +189,7 @@ impl ElementKind {
         self.length as usize
     }
 
-    /// What people call several of them.
+    /// Returns its plural in texts.
     pub fn plural(self) -> Cow<'static, str> {
         match self.entry() {
             Some(named) => named.plural.into(),
@@ -262,7 +262,7 @@ impl FromStr for ElementKind {
         let fields: Result<Vec<Field>, PlanError> = text.split(',').map(str::parse).collect();
         match fields {
             Ok(fields) => Self::of_fields(&fields),
-            // What is one word may have been meant as a name.
+            // A single word may have been meant as a name.
             Err(error) if text.contains([',', '/']) => Err(error),
             Err(_) => {
                 let names: Vec<&str> = Self::named().map(|named| named.name).collect();
@@ -282,7 +282,7 @@ pub struct ElementRule {
     pub kind: ElementKind,
     /// Both directions are one element: the smaller (address, port) comes first.
     pub undirected: bool,
-    /// Of DNS messages only the queries.
+    /// Count DNS queries only.
     pub queries_only: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What packets show, in compact form, for distributed exports.
+//! Sightings in compact form, for distributed exports.
 //!
 //! ```text
 //!   number among those of the packet │ sighting │ name
@@ -99,7 +99,7 @@ fn pack(number: u64, sighting: &Sighting, name: Option<&[u8]>) -> Vec<u8> {
     packed
 }
 
-/// What a packet showed, back from its compact form.
+/// A sighting, read from its compact form.
 #[derive(Clone, Copy, Debug)]
 struct Packed<'a> {
     number: u64,

@@ -1,4 +1,4 @@
-//! What a run shall do: validated choices, no behaviour.
+//! The plan of a run: validated choices, no behaviour.
 
 use crate::elements::ElementKind;
 use crate::inputs::PlanError;
@@ -8,20 +8,20 @@ use crate::plan::TracePlan;
 /// Everything that the rows depend on.
 #[derive(Clone, Debug)]
 pub struct ExportPlan {
-    /// What is read.
+    /// Inputs and their packets.
     pub trace: TracePlan,
-    /// What a row is.
+    /// Packets or elements.
     pub what: ExportWhat,
 }
 
-/// What a row is.
+/// What stands in a row.
 #[derive(Clone, Copy, Debug)]
 pub enum ExportWhat {
     /// A packet.
     Packets,
     /// A distinct element of a time slice, with its packets there.
     Elements {
-        /// What an element is.
+        /// The kind of element.
         kind: ElementKind,
         /// Both directions are one element, whose ends are those of its first packet.
         undirected: bool,

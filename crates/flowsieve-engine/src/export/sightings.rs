@@ -17,7 +17,7 @@ use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
 /// A batch of packets: each has sightings or is skipped.
 pub(super) type SightingBatch = PacketRows<Sightings>;
 
-/// What the packets of a batch show.
+/// The sightings of a batch.
 #[derive(Debug, Default)]
 pub(super) struct Sightings {
     /// The sightings, in the order of their packets.

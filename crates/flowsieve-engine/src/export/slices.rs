@@ -250,7 +250,7 @@ impl<'a> Slices<'a> {
                 return Ok(());
             }
             let used: u64 = self.tables.iter().map(|slice| slice.table.bytes()).sum();
-            // What leaves and when depends on what is here, and not on how fast rows are written.
+            // Elements leave by the memory in use, and not by how fast rows are written.
             let leaving: u64 = self.under_way.iter().map(ElementMemory::bytes).sum();
             if leaving > 0 && used + leaving + growth > self.memory_bytes {
                 self.sink.settle()?;

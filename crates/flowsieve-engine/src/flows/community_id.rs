@@ -19,7 +19,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 
-/// What a packet says above IP, as far as the Community ID needs it.
+/// Fields above IP that the Community ID needs.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum Upper {
     /// Source and destination port of TCP, UDP or SCTP.
@@ -33,7 +33,7 @@ pub enum Upper {
 }
 
 impl Upper {
-    /// What this packet says.
+    /// Reads them from this packet.
     #[inline]
     pub(crate) fn of(packet: &IpPacket<'_>) -> Self {
         match (packet.ports(), packet.icmp_type_and_code()) {

@@ -55,7 +55,7 @@ impl Index {
         (hash as u64 >> (u32::BITS - self.bits)) as usize
     }
 
-    /// What an entry with this hash has above its place.
+    /// Returns the bits of a hash above its place.
     const fn rest(&self, hash: u32) -> u32 {
         ((hash as u64) << self.bits) as u32
     }
@@ -167,7 +167,7 @@ impl Index {
                 break;
             }
             let home = self.home(hashes[self.place_in(entry) as usize]);
-            // What begins its search behind the hole stays.
+            // An entry whose search begins behind the hole stays.
             if (next.wrapping_sub(home) & mask) >= (next.wrapping_sub(hole) & mask) {
                 self.entries.as_mut_slice()[hole] = entry;
                 hole = next;

@@ -159,7 +159,7 @@ impl KeyMask {
         Self { v4, v6 }
     }
 
-    /// What the key has of a five-tuple.
+    /// Returns the fields of a five-tuple.
     #[inline]
     pub(crate) fn apply(&self, key: FlowKey) -> FlowKey {
         let mask = if key.rest & 0xff == V4 { &self.v4 } else { &self.v6 };

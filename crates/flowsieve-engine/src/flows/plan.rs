@@ -1,4 +1,4 @@
-//! What a run shall do: validated choices, no behaviour.
+//! The plan of a run: validated choices, no behaviour.
 
 use super::table::LEAST_MEMORY;
 use crate::inputs::PlanError;
@@ -8,7 +8,7 @@ use crate::trace::Source;
 /// Everything that a list of flows depends on.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// What is read.
+    /// Inputs and their packets.
     pub trace: TracePlan,
     /// Both directions are one flow; its originator is the sender of its first packet.
     pub bidirectional: bool,

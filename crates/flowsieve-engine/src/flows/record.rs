@@ -25,7 +25,7 @@ pub struct FlowRecord {
     pub vlan: Option<u16>,
     /// First query name in the flow's DNS messages, in wire form without the final zero byte.
     pub domain: Option<Box<[u8]>>,
-    /// What the first packet says above IP, for the Community ID.
+    /// Fields of the first packet above IP, for the Community ID.
     pub upper: Upper,
     /// Why it ended.
     pub ended: Ended,

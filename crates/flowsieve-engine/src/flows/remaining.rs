@@ -23,7 +23,7 @@ const COPIED: usize = 64;
 /// They stay where they were until they are taken, so they need little more memory.
 pub struct RemainingFlows {
     runs: Vec<Run>,
-    /// What is still to come.
+    /// Flows that are still to come.
     left: Merged,
 }
 
@@ -47,9 +47,9 @@ enum Order {
     Index(Index),
 }
 
-/// What is left of some runs.
+/// The remaining flows of some runs.
 struct Merged {
-    /// What puts the next flow of each run in order; behind all others if there is none.
+    /// Sort key of the next flow of each run; the largest number if there is none.
     next: Vec<u128>,
     /// The numbers of those flows, and of those behind them.
     ranges: Vec<Range<usize>>,
@@ -105,7 +105,7 @@ impl Run {
         u128::from(start) << 64 | u128::from(number)
     }
 
-    /// What puts the first flow of a range in order.
+    /// Returns the sort key of the first flow of a range.
     fn order_of_first(&self, range: &Range<usize>) -> u128 {
         if range.start < range.end { self.order(range.start) } else { NEVER }
     }

@@ -1,4 +1,4 @@
-//! What a run yields, as plain data, and who takes it.
+//! The result of a run, as plain data, and the sink that takes it.
 
 use super::record::{DnsRecord, Ended, FlowRecord};
 use super::remaining::RemainingFlows;

@@ -44,7 +44,7 @@ struct Shard {
     table: Mutex<FlowTable>,
 }
 
-/// What waits for a shard.
+/// Batches that wait for a shard.
 #[derive(Debug, Default)]
 struct Waiting {
     batches: VecDeque<Arc<Given>>,
@@ -65,7 +65,7 @@ struct Given {
 /// A flow that ended, and the number of the packet at which it did.
 type EndedAt = (u64, FlowRecord);
 
-/// What came of batches that all shards have taken.
+/// Results of batches that all shards have taken.
 #[derive(Debug, Default)]
 struct Done {
     /// Batches to be filled again.

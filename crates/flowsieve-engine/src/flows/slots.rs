@@ -53,7 +53,7 @@ const NAMED: u64 = 1 << 37;
 const TAGGED: u64 = 1 << 38;
 const VLAN_SHIFT: u32 = 48;
 
-/// What the words of a slot are.
+/// The fields in the words of a slot.
 pub(super) trait SlotFields {
     /// A flow without packets, of the key and in the direction of this one.
     fn of_flow(near: [u64; 2], packet: &FlowPacket, time_ns: i64) -> Self;
@@ -68,9 +68,9 @@ pub(super) trait SlotFields {
     fn add(&mut self, time_ns: i64, packet: &FlowPacket) -> bool;
     /// Packets and bytes in the first direction.
     fn traffic(&self) -> [u64; 2];
-    /// Of the first direction, and of the other.
+    /// Returns the flags of the first direction, and of the other.
     fn tcp_flags(&self) -> [u8; 2];
-    /// What the first packet, which had these ports, says above IP.
+    /// Returns the fields above IP of the first packet, which had these ports.
     fn upper(&self, ports: (u16, u16)) -> Upper;
     /// The VLAN tag of the first packet.
     fn vlan(&self) -> Option<u16>;

@@ -476,7 +476,7 @@ impl Flows {
         self.hashes.len()
     }
 
-    /// What puts a flow in order.
+    /// Returns the sort key of a flow.
     pub(super) fn order(&self, at: u32) -> (i64, u64) {
         (self.slots.at(at).start_ns(), self.number(at))
     }

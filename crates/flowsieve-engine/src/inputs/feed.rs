@@ -138,7 +138,7 @@ impl<M: BatchBuilder> Feed<M> {
             if segments.refill(&mut self.batch) {
                 return Ok(true);
             }
-            // What is left is little, or damaged, or still being written.
+            // The rest is short, or damaged, or still being written.
             let capture = Box::new(segments.rest(self.packets));
             let builder = segments.builder();
             self.source = Source::Here { capture, builder };

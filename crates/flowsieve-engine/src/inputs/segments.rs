@@ -283,7 +283,7 @@ mod tests {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// What a frame is filled with.
+    /// The content of a frame.
     #[derive(Clone, Debug)]
     enum Filling {
         Zeros,

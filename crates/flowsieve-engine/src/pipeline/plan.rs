@@ -1,4 +1,4 @@
-//! What a run shall do: validated choices, no behaviour.
+//! The plan of a run: validated choices, no behaviour.
 
 use super::time_slice::Align;
 use super::whole::WholeSpec;
@@ -95,9 +95,9 @@ pub struct CounterChoice {
 /// Everything that a count depends on.
 #[derive(Clone, Debug)]
 pub struct CountPlan {
-    /// What is read.
+    /// Inputs and their packets.
     pub trace: TracePlan,
-    /// What is counted.
+    /// The elements to count.
     pub rule: ElementRule,
     /// Time slices.
     pub slicing: Slicing,

@@ -130,7 +130,7 @@ impl Recent {
         Some(sum)
     }
 
-    /// What was known of a slice when it was closed.
+    /// Returns the state of a slice when it was closed, and its journal.
     pub(super) fn recall(&mut self, index: i64) -> Option<(ClosedSlice, Journal)> {
         let closed = self.slices.get_mut(&index)?;
         let extent = closed.journal.take()?;

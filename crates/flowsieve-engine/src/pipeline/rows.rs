@@ -204,7 +204,7 @@ impl<'a> Rows<'a> {
             sums.add(&sum, &row);
             if sum.is_shown { Ok(()) } else { sink.slice(&row) }
         };
-        // Of the counts of one slice, the last one is complete.
+        // The last count of a slice is complete.
         waiting.drain_last(
             |one, other| one.slice.index == other.slice.index,
             |sum, is_last| add(sum, is_last.then_some(cut)),

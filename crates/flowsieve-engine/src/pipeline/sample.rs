@@ -16,7 +16,7 @@ use std::thread;
 /// The parameters of a sample.
 #[derive(Clone, Debug)]
 pub struct SamplePlan {
-    /// What is read.
+    /// Inputs and their packets.
     pub trace: TracePlan,
     /// Which elements.
     pub rule: ElementRule,
@@ -145,7 +145,7 @@ impl Meter {
         for element in elements {
             let key = batch.elements.keys.get(element);
             let digests = &batch.elements.attributes[element * attributes..][..attributes];
-            // Of an element that was there before, no combination is new.
+            // No combination of a known element is new.
             if !self.whole.insert(key) {
                 continue;
             }

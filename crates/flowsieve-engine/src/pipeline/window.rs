@@ -20,7 +20,7 @@ pub(super) struct ShardWindow {
 }
 
 impl ShardWindow {
-    /// Of the windows that a shard counts, if they slide.
+    /// Returns the windows of a shard, if they slide.
     pub(super) fn new(spec: &ShardSpec) -> Option<Self> {
         let panes = spec.panes?;
         Some(Self {

@@ -44,7 +44,7 @@ pub struct OrderedWorkers<T: Send, R: Send, M: Monitors = StdMonitors> {
 
 type TaskResult<R> = Result<R, WorkerPanicked>;
 
-/// What the threads share.
+/// State that the threads share.
 pub(super) struct State<T, R> {
     tasks: VecDeque<(u64, T)>,
     /// A place for each task under way, from number `first` on.

@@ -13,7 +13,7 @@ pub(crate) struct PipeSender<B: Send, E: Send, C: Channels = Crossbeam> {
 pub(crate) struct PipeReceiver<B: Send, E: Send, C: Channels = Crossbeam> {
     full: C::Receiver<Result<B, E>>,
     empty: C::Sender<B>,
-    /// What arrived during [`wait`](Self::wait).
+    /// The item that arrived during [`wait`](Self::wait).
     arrived: Option<Next<Result<B, E>>>,
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct TopExtractor {
 /// How elements of IPv4 packets are made: most questions have few forms.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Form {
-    /// Of each source the destinations, or the other way round.
+    /// The destinations of each source, or the other way round.
     Pair {
         reversed: bool,
     },

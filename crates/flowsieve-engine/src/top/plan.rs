@@ -13,7 +13,7 @@ pub struct TopPlan {
     pub trace: TracePlan,
     /// Question.
     pub question: Question,
-    /// Of DNS messages, only queries count.
+    /// Count DNS queries only.
     pub queries_only: bool,
     /// Time slices.
     pub slicing: Slicing,

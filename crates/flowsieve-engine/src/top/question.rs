@@ -54,7 +54,7 @@ impl Question {
         &self.by
     }
 
-    /// What is distinct about them.
+    /// Returns the fields whose distinct values are counted.
     pub fn distinct(&self) -> &[Field] {
         &self.distinct
     }
@@ -74,12 +74,12 @@ impl Question {
         names(&self.distinct)
     }
 
-    /// What people call several keys.
+    /// Returns the plural of a key in texts.
     pub fn keys_plural(&self) -> String {
         plural(&self.by)
     }
 
-    /// What people call several of the others.
+    /// Returns the plural of the others in texts.
     pub fn others_plural(&self) -> String {
         plural(&self.distinct)
     }

@@ -120,7 +120,7 @@ impl<'a> TopRows<'a> {
             if slice.is_shown { Ok(()) } else { sink.slice(&slice) }
         };
         let mut sums = Sums::new(self.edges);
-        // Of the answers of one slice, the last one is complete.
+        // The last answer for a slice is complete.
         self.waiting.drain_last(
             |one, other| one.index == other.index,
             |slice, is_last| emit(sums.add(slice, is_last.then_some(cut))),

@@ -87,14 +87,14 @@ pub(super) struct Summary {
     /// Their sum (L), and the sum of the squares of the cells.
     lost: u64,
     squares: u128,
-    /// What follows from them for keys that come.
+    /// Losses of new keys, which follow from them.
     losses: Losses,
     evicted: u64,
     /// All weights, and their variance.
     total: Weight,
     variance: Weight,
     firsts: u64,
-    /// What is looked at to find the keys that leave.
+    /// Scratch memory for finding the keys that leave.
     scratch: Vec<u32>,
 }
 
@@ -467,7 +467,7 @@ impl Summary {
         let watched = estimate(entry.weight, entry.variance, firsts.into(), seen_share);
         Spread {
             key: key_of(&self.keys, entry).to_vec(),
-            // What was lost is not less than nothing, as far as the sum goes.
+            // The loss is an estimate: it makes the count no lower than the first sightings.
             estimate: (watched.distinct + f64::from(entry.lost)).max(firsts.into()),
             std_error: (watched.variance + f64::from(entry.lost_variance)).sqrt(),
             weight: watched.distinct,
@@ -533,7 +533,7 @@ const FREE: u32 = u32::MAX;
 /// Bits of the number; those above are the digest's lowest.
 const NUMBER_BITS: u32 = 24;
 
-/// What is in a free place as a number; there are fewer keys.
+/// The number in a free place; there are fewer keys.
 const NOWHERE: u32 = number_in(FREE);
 
 /// The number in a place.
@@ -541,7 +541,7 @@ const fn number_in(place: u32) -> u32 {
     place & ((1 << NUMBER_BITS) - 1)
 }
 
-/// What is written ahead of the number of a key.
+/// Returns the tag that stands ahead of the number of a key.
 const fn tag_of(digest: Digest) -> u32 {
     (digest.value() as u32) << NUMBER_BITS
 }
@@ -639,7 +639,7 @@ struct Losses {
 }
 
 impl Losses {
-    /// Of this many cells, from their sum and that of their squares.
+    /// Computes the losses of this many cells from their sum and that of their squares.
     fn of(cells: usize, lost: u64, squares: u128) -> Self {
         let (n, unit) = (cells as f64, f64::from(1 << CELL_POINT));
         let lost = lost as f64 / unit;
@@ -651,7 +651,7 @@ impl Losses {
     }
 }
 
-/// What a key may have lost.
+/// The estimated loss of a key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Loss {
     cell: u32,
@@ -671,7 +671,7 @@ fn key_of<'a>(keys: &'a [u8], entry: &Entry) -> &'a [u8] {
 /// The count of elements with these weights.
 fn estimate(weight: Weight, variance: Weight, firsts: u64, seen_share: f64) -> Estimate {
     let missed = (1.0 - seen_share).max(0.0);
-    // What is missed before the next one is seen.
+    // The expected number that is missed before the next one is seen.
     let next = if seen_share > 0.0 { missed / seen_share } else { 0.0 };
     Estimate {
         distinct: weight.number(),

@@ -97,10 +97,10 @@ fn read(
 struct Message {
     kind: u64,
     protocol: Option<u64>,
-    /// Of the side that asks, and of the side that is asked.
+    /// Addresses of the side that asks, and of the side that is asked.
     addresses: [Option<IpAddr>; 2],
     ports: [Option<u64>; 2],
-    /// Of the query, and of the response: seconds, nanoseconds, and the message.
+    /// Seconds, nanoseconds and the message of the query, and of the response.
     seconds: [Option<u64>; 2],
     nanoseconds: [u64; 2],
     messages: [Option<Range<usize>>; 2],

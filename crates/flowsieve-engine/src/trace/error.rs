@@ -17,7 +17,7 @@ pub struct TraceError {
     /// Byte offset of the damage, if it is known: in the decompressed stream, except for
     /// [`TraceErrorKind::DamagedCompression`], where it counts bytes of the compressed file.
     pub offset: Option<u64>,
-    /// What is wrong.
+    /// The problem.
     pub kind: TraceErrorKind,
 }
 
@@ -29,7 +29,7 @@ pub enum TraceErrorKind {
     Io(io::Error),
     /// The content is in no format that can be read.
     NotACapture {
-        /// What it seems to be, and what to do about it.
+        /// The format that it seems to have, and the remedy.
         reason: String,
     },
     /// The file (or what it decompresses to) has no bytes at all.
@@ -56,7 +56,7 @@ pub enum TraceErrorKind {
     CorruptHeader {
         /// Name of the container.
         container: &'static str,
-        /// What contradicts what.
+        /// The contradiction.
         reason: String,
     },
     /// The stream ends inside a record.
@@ -81,7 +81,7 @@ pub enum TraceErrorKind {
     CorruptBlock {
         /// Number of the packet, from 1, that the block holds or would come next.
         packet: u64,
-        /// What contradicts what.
+        /// The contradiction.
         reason: String,
     },
     /// The compressed stream is cut or damaged; everything decompressed before it was delivered.
@@ -90,14 +90,14 @@ pub enum TraceErrorKind {
         codec: Compression,
         /// The file ends too early, rather than being damaged in itself.
         cut: bool,
-        /// What the decompressor said.
+        /// Message of the decompressor.
         reason: String,
     },
     /// The compressed stream is sound, as far as it was read, but cannot be decompressed here.
     UnsupportedCompression {
         /// The codec.
         codec: Compression,
-        /// What it would need.
+        /// The requirement that is not met.
         reason: String,
     },
     /// Decoding a packet panicked, which is a mistake in flowsieve.
@@ -106,7 +106,7 @@ pub enum TraceErrorKind {
         packet: u64,
         /// Number of the first packet that is not counted for this.
         lost_from: u64,
-        /// What the decoder said.
+        /// Message of the decoder.
         reason: String,
     },
     /// An error that another process reported.
@@ -118,7 +118,7 @@ pub enum TraceErrorKind {
     MalformedLine {
         /// Line number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// The file was read twice, and had changed in between.
@@ -127,7 +127,7 @@ pub enum TraceErrorKind {
     LinesSkipped {
         /// Number of the first of them, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
         /// How many followed.
         others: u64,
@@ -136,7 +136,7 @@ pub enum TraceErrorKind {
     RecordsSkipped {
         /// Number of the first of them, from 1.
         record: u64,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
         /// How many followed.
         others: u64,

@@ -233,11 +233,11 @@ impl Read for Following {
                 self.end(|files| files.end(version));
                 break;
             }
-            // What was written before the other one began is read first.
+            // Bytes that were written before the other one began are read first.
             match &self.place {
                 Place::Directory(follow, format) => {
                     let next = follow.files().look(&follow.path, *format, &self.stop);
-                    // Of a directory that is gone nothing more comes, which is said at the end.
+                    // A directory that is gone has no more packets; the end says so.
                     is_last = !matches!(next, Ok(None));
                 }
                 Place::Alone(path) if self.is_replaced(path)? => {

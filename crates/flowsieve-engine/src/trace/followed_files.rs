@@ -57,7 +57,7 @@ const COMPRESSED: [&str; 5] = ["gz", "zst", "xz", "bz2", "lz4"];
 /// Device and inode.
 type FileId = (u64, u64);
 
-/// What changes when a file does.
+/// Attributes that change when a file does.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Version {
     length: u64,
@@ -195,7 +195,7 @@ impl Progress {
         }
     }
 
-    /// What the known file at this place had at its marks, and at its end.
+    /// Returns the digests of a known file at its marks, and at its end.
     fn points(&self, known: usize) -> impl Iterator<Item = Point> {
         let marks = self.marks.iter().map(|&(at, checksum)| (at, checksum, false));
         let all = marks.chain([(self.bytes, self.checksum.wide(), true)]);
@@ -372,7 +372,7 @@ pub(super) struct FollowedFiles {
     remarks: Vec<String>,
 }
 
-/// What is to be done with a file.
+/// The decision about a file.
 enum Verdict {
     /// Nothing: it is no capture, or all of it was read.
     Nothing,
@@ -621,7 +621,7 @@ impl FollowedFiles {
 
     /// Notes that a file cannot be read, unless that is known. It is tried again when it changes.
     fn note_unreadable(&mut self, entry: &Entry, error: TraceError) {
-        // What is no capture has no packets that could be lost.
+        // A file that is no capture has no packets to lose.
         let is_refused = matches!(error.kind, TraceErrorKind::Io(_));
         let (id, bytes) = (entry.id, if is_refused { entry.version.length } else { 0 });
         let is_said = self.known.iter().any(|known| known.id == id && known.error.is_some());
@@ -936,7 +936,7 @@ impl Known {
     }
 }
 
-/// What was read of a file up to one place.
+/// A place in a file up to which it was read.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Point {
     /// Bytes before it.
@@ -948,7 +948,7 @@ struct Point {
     is_end: bool,
 }
 
-/// What a file has in common with files that were read.
+/// The relation of a file to files that were read.
 enum Compared {
     /// It ends before what was read of one of them, and is not different before.
     Shorter,

@@ -14,7 +14,7 @@ use super::{
     TraceErrorKind,
 };
 
-/// What reading a file to its end brought.
+/// The result of reading a file to its end.
 #[derive(Debug)]
 struct Outcome {
     container: &'static str,

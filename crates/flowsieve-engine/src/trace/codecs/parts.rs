@@ -255,7 +255,7 @@ fn empty_input() -> Input {
 /// Returns a buffer with room for one byte more than `most`, which shows that a frame is longer
 /// than it may be; `None` if the system has no memory for it.
 fn with_room(used: Option<Pages<u8>>, most: usize) -> Option<Pages<u8>> {
-    // Of parts that differ a little one buffer has room for all.
+    // Parts differ a little in size; one buffer has room for all.
     let bytes = most + most / 8 + 1;
     let used = used.filter(|used| used.len() > most);
     used.or_else(|| can_allocate(bytes as u64).then(|| Pages::new(bytes)))

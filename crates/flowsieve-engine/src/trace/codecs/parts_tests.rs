@@ -135,7 +135,7 @@ fn gzip_stream() -> impl Strategy<Value = Stream> {
     prop_oneof![12 => block, 1 => content(200_000).prop_map(Stream::Gzip)]
 }
 
-/// What happens to a file.
+/// Damage that is done to a file.
 #[derive(Clone, Debug)]
 enum Harm {
     None,
@@ -339,7 +339,7 @@ fn a_worker_that_panics_leaves_its_part_to_the_codec() {
     assert_eq!(taken, 0);
 }
 
-/// What is done with an input.
+/// A step with an input.
 #[derive(Clone, Debug)]
 enum Use {
     Peek(usize),

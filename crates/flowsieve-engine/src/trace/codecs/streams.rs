@@ -80,7 +80,7 @@ impl<S: Stream> Codec for Streams<S> {
                     }
                     return Step::damaged(produced, "no progress");
                 }
-                // What is there is delivered before more input is waited for.
+                // Deliver the bytes that are there before waiting for more input.
                 Ok(false) if produced > 0 && got == 0 => break,
                 Ok(false) => {}
             }

@@ -9,7 +9,7 @@ use super::super::compression::Compression;
 use super::super::error::CodecDamage;
 use super::decompressor;
 
-/// What can be compressed, but not into nothing.
+/// Text that can be compressed, but not into nothing.
 fn text() -> Vec<u8> {
     (0..60_000u32).flat_map(|number| (number * number % 1013).to_le_bytes()).collect()
 }

@@ -84,7 +84,7 @@ impl Codec for Xz {
                             Step::damaged(produced, "no progress")
                         };
                     }
-                    // What is there is delivered before more input is waited for.
+                    // Deliver the bytes that are there before waiting for more input.
                     if produced > 0 && self.input.is_drained() {
                         break;
                     }

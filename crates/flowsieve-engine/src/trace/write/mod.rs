@@ -123,7 +123,7 @@ fn name(link: LinkType) -> String {
     link.name().map_or_else(|| link.0.to_string(), str::to_owned)
 }
 
-/// What was written, and what could not be kept.
+/// Tallies of what was written, and of what could not be kept.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Written {
     /// Packets.
