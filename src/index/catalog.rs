@@ -199,7 +199,7 @@ impl Segment {
         Self {
             file,
             captures: captures.len() as u64,
-            captures_in_part: captures.iter().filter(|entry| entry.part.is_some()).count() as u64,
+            captures_in_part: captures.iter().filter(|entry| entry.is_in_part()).count() as u64,
             start_ns: regions().map(|region| region.start_ns).min().unwrap_or(0),
             end_ns: regions().map(|region| region.end_ns).max().unwrap_or(0),
             parts,
@@ -267,6 +267,11 @@ pub struct CaptureEntry {
 }
 
 impl CaptureEntry {
+    /// Returns whether the index lacks packets of the capture.
+    fn is_in_part(&self) -> bool {
+        self.part.is_some() || self.damage.is_some()
+    }
+
     /// Returns whether `file` has the content of the capture and the indexed path has not: the
     /// capture was renamed. Reads files of the capture's length.
     pub(crate) fn was_moved_to(&self, file: &Path) -> bool {

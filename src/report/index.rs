@@ -85,7 +85,7 @@ pub(super) fn explained_columns() -> Columns<Explained> {
         node_fpr = explained.node_fpr(),
             "share of the nodes without an answer that were not ruled out", unit("share");
         captures = explained.captures, "captures in the index";
-        captures_in_part = explained.captures_in_part, "those indexed only in part (`index build --where`)";
+        captures_in_part = explained.captures_in_part, "those indexed only in part (damaged, or `index build --where`)";
         regions = explained.regions, "regions in the index";
         regions_ruled_out_by_node = explained.regions_by_node, "those ruled out by a global filter";
         regions_ruled_out_by_time = explained.regions_by_time,

@@ -137,6 +137,13 @@ fn what_cannot_be_read_is_named_and_skipped() {
     let run = index("add", &archive, &[captures.join("whole.pcap").to_str().unwrap()]);
     assert_eq!(run.code, Some(0));
     assert!(run.err.contains("in the index already: 1 capture"), "{}", run.err);
+    assert!(!run.err.contains("content of"), "{}", run.err);
+    // A copy leaves the index with the file that it is a copy of.
+    let copy = captures.join("copy.pcap");
+    fs::copy(captures.join("whole.pcap"), &copy).unwrap();
+    let run = index("add", &archive, &[copy.to_str().unwrap()]);
+    assert_eq!(run.code, Some(0));
+    assert!(run.err.contains("copy.pcap: it has the content of"), "{}", run.err);
     assert_eq!(index("drop", &archive, &["--quiet", "missing.pcap"]).code, Some(1));
     assert_eq!(index("drop", &archive, &["--quiet", folder_name]).code, Some(0));
     let run = index("verify", &archive, &[]);

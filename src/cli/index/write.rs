@@ -437,6 +437,12 @@ fn fill(
         if done.known > 0 {
             say(format_args!("in the index already: {}", captures(done.known)));
         }
+        if let Some((path, indexed)) = writer.known_elsewhere() {
+            let (path, indexed) = (path.shown(), indexed.shown());
+            say(format_args!(
+                "{path}: it has the content of {indexed}, which is in the index; add it again if that one is dropped or replaced"
+            ));
+        }
         run.others();
     }
     run.report_all(done.problems);

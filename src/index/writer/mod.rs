@@ -45,6 +45,7 @@ pub struct IndexWriter {
     times_out_of_range: Vec<(PathBuf, u64)>,
     /// Captures that are known, but by other packets than were to be indexed.
     known_in_part: Vec<(PathBuf, SelectedPart)>,
+    known_elsewhere: Option<(PathBuf, PathBuf)>,
     /// Whether there is something to commit.
     pending: bool,
     /// A commit failed, and this writer no longer knows what the index holds.
@@ -148,6 +149,7 @@ impl IndexWriter {
             files: NewFiles::with_journal(journal, locks),
             times_out_of_range: Vec::new(),
             known_in_part: Vec::new(),
+            known_elsewhere: None,
             pending: false,
             failed: false,
             leaving: Vec::new(),
@@ -170,6 +172,12 @@ impl IndexWriter {
     #[doc(hidden)]
     pub fn known_in_part(&self) -> &[(PathBuf, SelectedPart)] {
         &self.known_in_part
+    }
+
+    /// Returns the first capture whose content the index has from another file, and that file.
+    #[doc(hidden)]
+    pub fn known_elsewhere(&self) -> Option<&(PathBuf, PathBuf)> {
+        self.known_elsewhere.as_ref()
     }
 
     /// Sets the memory for the flows of a capture; with less, long flows are in more parts.
@@ -269,7 +277,9 @@ impl IndexWriter {
         };
         let held = known.entry.part.clone().filter(|held| Some(held) != wanted.as_ref());
         self.known_in_part.extend(held.map(|part| (path.to_owned(), part)));
-        if !known.is_at(path) && !known.is_in_its_file(&watch.stop()) {
+        if !known.is_at(path) && known.is_in_its_file(&watch.stop()) {
+            self.known_elsewhere.get_or_insert((path.to_owned(), known.entry.path.clone()));
+        } else if !known.is_at(path) {
             path.clone_into(&mut known.entry.path);
             known.place = OnceLock::new();
             let mut fresh = self.fresh.iter_mut().flat_map(|builder| &mut builder.captures);
