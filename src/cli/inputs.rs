@@ -7,8 +7,8 @@ use flowsieve::pipeline::InputResult;
 use flowsieve::trace::{InputFormat, is_capture, is_compressed, is_named_capture, is_unfinished};
 use flowsieve_engine::internal::Shown;
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The captures among the named files and directories, and the number of other files in
 /// directories.
@@ -54,11 +54,11 @@ impl Inputs {
 
     fn walk(&mut self, directory: &Path, named: &[PathBuf], format: InputFormat) {
         let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        // An index has many files, which come and go: only what is named like a capture is an input.
+        // An index has many files, which come and go: only captures among them are inputs.
         let is_index = index_around(directory).is_some();
         let mut entries = match entries {
             Ok(entries) => entries,
-            Err(_) if is_index => return,
+            Err(error) if is_index && error.kind() == io::ErrorKind::NotFound => return,
             Err(error) => {
                 let what =
                     format!("this directory cannot be listed ({error}); its captures are left out");
@@ -75,7 +75,8 @@ impl Inputs {
                 continue;
             }
             let is_named = format != InputFormat::Tsh && is_named_capture(&path);
-            if is_index && !is_named {
+            let is_found = || is_named || is_capture(&path, format).unwrap_or(false);
+            if is_index && (format == InputFormat::Tsh || !is_found()) {
                 continue;
             }
             let data = fs::metadata(&path);

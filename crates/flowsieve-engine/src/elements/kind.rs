@@ -267,7 +267,7 @@ impl FromStr for ElementKind {
             Err(_) => {
                 let names: Vec<&str> = Self::named().map(|named| named.name).collect();
                 Err(PlanError::new(format!(
-                    "there is no element {text:?}; there are {}, and keys such as src/24,dst-port",
+                    "there is no element {text:?}; there are {}, and keys such as src/24,dst-port, of src, dst, src-port, dst-port, proto, vlan, domain and domain2",
                     names.join(", ")
                 )))
             }
