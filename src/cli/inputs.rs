@@ -2,7 +2,7 @@
 
 use super::output::is_standard;
 use super::same_file::FileId;
-use flowsieve::index::index_around;
+use flowsieve::index::{index_around, is_named_index_file};
 use flowsieve::pipeline::InputResult;
 use flowsieve::trace::{InputFormat, is_capture, is_compressed, is_named_capture, is_unfinished};
 use flowsieve_engine::internal::Shown;
@@ -54,7 +54,8 @@ impl Inputs {
 
     fn walk(&mut self, directory: &Path, named: &[PathBuf], format: InputFormat) {
         let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        // An index has many files, which come and go: only captures among them are inputs.
+        // An index has many files, which come and go. They are not opened, and only captures among
+        // others are inputs.
         let is_index = index_around(directory).is_some();
         let mut entries = match entries {
             Ok(entries) => entries,
@@ -75,8 +76,9 @@ impl Inputs {
                 continue;
             }
             let is_named = format != InputFormat::Tsh && is_named_capture(&path);
-            let is_found = || is_named || is_capture(&path, format).unwrap_or(false);
-            if is_index && (format == InputFormat::Tsh || !is_found()) {
+            let is_of_index = || format == InputFormat::Tsh || is_named_index_file(&path);
+            let is_found = || !is_of_index() && is_capture(&path, format).unwrap_or(false);
+            if is_index && !is_named && !is_found() {
                 continue;
             }
             let data = fs::metadata(&path);

@@ -187,6 +187,13 @@ pub fn index_around(folder: &Path) -> Option<PathBuf> {
     index.map(Path::to_path_buf)
 }
 
+/// Returns whether a file is named like one of the many in an index.
+#[doc(hidden)]
+pub fn is_named_index_file(file: &Path) -> bool {
+    let ending = file.extension().and_then(OsStr::to_str);
+    ending.is_some_and(|ending| ["parquet", "filter", "filters", "segment"].contains(&ending))
+}
+
 /// Returns whether this folder is or belongs to an index or a node.
 #[doc(hidden)]
 pub fn is_in_index(folder: &Path) -> bool {

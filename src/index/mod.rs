@@ -58,7 +58,7 @@ pub use error::IndexError;
 pub use extract::{ExtractPlan, Extracted, extract};
 pub use global::GlobalFilter;
 #[doc(hidden)]
-pub use layout::{index_around, is_in_index};
+pub use layout::{index_around, is_in_index, is_named_index_file};
 #[doc(hidden)]
 pub use nodes::adopt;
 pub use query::{AddressRange, DomainRange, IndexQuery};
