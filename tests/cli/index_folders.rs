@@ -177,9 +177,8 @@ fn captures_in_a_folder_of_another_index_are_named() {
     assert_eq!(run.err.matches(&told).count(), 1, "{}", run.err);
     // Captures there are known by content, too; files of the index are none.
     fs::copy(out.join("other.pcap"), inside.join("copy.pcap1")).unwrap();
-    let run =
-        super::flowsieve(&["count", "--slice", "all", "--format", "json", root.to_str().unwrap()]);
-    let document: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let run = flowsieve(&["count", "--slice", "all", "--format", "json", root.to_str().unwrap()]);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
     let inputs = document["inputs"].as_array().unwrap().iter();
     let in_indexes = inputs.filter(|input| input["path"].as_str().unwrap().contains("/new/"));
     assert_eq!(in_indexes.count(), 2, "{}", run.out);
