@@ -6,6 +6,7 @@ use super::batch::{Array, Batch, Field, Schema, Value};
 use super::cell::{Cell, Clock, Kind, Name};
 use super::heading::Heading;
 use super::number::{grouped, offset_width, percent, rounded, time};
+#[cfg(feature = "parquet")]
 use super::rows::Tail;
 use crate::zone::Zone;
 use std::borrow::Cow;
@@ -391,6 +392,7 @@ impl<R> Columns<R> {
     }
 
     /// Returns a row as the sections of a document.
+    #[cfg(feature = "parquet")]
     pub(super) fn sections_of(&self, row: &R) -> Tail {
         let batch = self.batch_of(from_ref(row));
         let sections = batch.columns().map(|(field, array)| {

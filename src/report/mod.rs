@@ -92,6 +92,7 @@ pub use top_table::{TopReport, top_summary};
 
 #[cfg(feature = "cli")]
 pub(crate) use number::counted;
+#[cfg(feature = "cli")]
 pub(crate) use selection::part_words;
 
 use self::count_table::CountTable;
