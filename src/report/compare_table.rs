@@ -1,6 +1,7 @@
 //! A comparison as a table: on terminals, in Markdown and in LaTeX.
 
-use super::compare_model::{CompareReport, Grouping, VerdictRow, hash_variant};
+use super::compare_model::{CompareReport, Grouping, VerdictRow};
+use super::compare_structures::hash_variant;
 use super::compare_words::{
     digests, floor_sentence, in_percent, points, probes_words, program_words, seeds_rule, size_of,
     slice_word, title, variant_words,

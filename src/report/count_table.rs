@@ -1,7 +1,7 @@
 //! A count for people: a line for each slice, a sparkline of the series, and the totals.
 
 use super::column::Columns;
-use super::compare_model::hash_variant;
+use super::compare_structures::hash_variant;
 use super::count_combinations::{CountDesign, cell, heading, remarks};
 use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};

@@ -6,9 +6,9 @@ use super::column::{Column, Columns};
 use super::export_model::export_columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
-    compare_each, compare_model, count_combinations, count_model, dedup, export_model, filter_info,
-    flows_model, index, index_stats, plan_model, reproduce_model, run_view, top_model,
-    traffic_table,
+    compare_each, compare_model, compare_structures, count_combinations, count_model, dedup,
+    export_model, filter_info, flows_model, index, index_stats, plan_model, reproduce_model,
+    run_view, top_model, traffic_table,
 };
 use crate::elements::ElementKind;
 
@@ -59,11 +59,11 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("compare.floors", table(&compare_model::floor_columns())),
         ("compare.best_sets", table(&compare_model::best_columns())),
         ("compare.slices", table(&compare_model::judged_columns())),
-        ("compare.structures", table(&compare_model::structure_columns())),
-        ("compare.errors", table(&compare_model::error_columns())),
-        ("compare.replicates", table(&compare_model::seed_columns())),
-        ("compare.queries", table(&compare_model::query_columns())),
-        ("compare.rows", table(&compare_model::flat_columns())),
+        ("compare.structures", table(&compare_structures::structure_columns())),
+        ("compare.errors", table(&compare_structures::error_columns())),
+        ("compare.replicates", table(&compare_structures::seed_columns())),
+        ("compare.queries", table(&compare_structures::query_columns())),
+        ("compare.rows", table(&compare_structures::flat_columns())),
         ("compare.captures", table(&compare_each::capture_columns())),
         ("compare.each", table(&compare_each::each_columns())),
         ("compare.summary", table(&compare_each::sum_columns())),

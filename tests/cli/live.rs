@@ -372,6 +372,22 @@ const UNREADABLE: &str = r#"
         return next(fd, to, count);
     }"#;
 
+/// Follows a directory with a library that lets reads of `ring1` fail while the file `bad` exists.
+/// Returns the program and its rows.
+#[cfg(target_os = "linux")]
+fn follow_faulty(ring: &Path, shim: &Path, bad: &Path, more: &[&str]) -> (Child, Receiver<String>) {
+    let line = ["count", text(ring), "--follow", "--format", "jsonl", "--delay", "0s"];
+    let mut child = program(&[&line[..], more].concat())
+        .env("LD_PRELOAD", shim)
+        .env("BAD", bad)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let rows = lines(child.stdout.take().unwrap());
+    (child, rows)
+}
+
 /// One file of a followed directory cannot be read for a time.
 #[cfg(target_os = "linux")]
 #[test]
@@ -390,15 +406,7 @@ fn a_followed_file_that_cannot_be_read_is_one_error_and_is_tried_again_when_it_c
             file.write_all(&second(at)).unwrap();
         };
         fs::write(ring.path().join("ring0"), whole(100)).unwrap();
-        let line = ["count", text(ring.path()), "--follow", "--format", "jsonl", "--delay", "0s"];
-        let mut child = program(&[&line[..], &["--summary", text(&summary)]].concat())
-            .env("LD_PRELOAD", &shim)
-            .env("BAD", &bad)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let rows = lines(child.stdout.take().unwrap());
+        let (child, rows) = follow_faulty(ring.path(), &shim, &bad, &["--summary", text(&summary)]);
         let next = || loop {
             let (second, packets, _) = row(&rows);
             if packets > 0 {
@@ -463,15 +471,7 @@ fn a_followed_file_that_could_not_be_read_for_a_time_is_an_error_if_some_of_it_i
             file.set_modified(std::time::SystemTime::now()).unwrap();
         };
         write("ring0", second(100));
-        let line = ["count", text(ring.path()), "--follow", "--format", "jsonl", "--delay", "0s"];
-        let mut child = program(&line)
-            .env("LD_PRELOAD", &shim)
-            .env("BAD", &bad)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let rows = lines(child.stdout.take().unwrap());
+        let (child, rows) = follow_faulty(ring.path(), &shim, &bad, &[]);
         let next = || loop {
             let (second, packets, _) = row(&rows);
             if packets > 0 {

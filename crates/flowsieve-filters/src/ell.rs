@@ -328,7 +328,7 @@ const fn units(value: u32, precision: u32) -> u64 {
 const fn raised(register: u32, value: u32) -> u32 {
     let largest = register >> D;
     if value > largest {
-        // The largest value so far, if there is one, becomes a bit.
+        // Set a bit for the value that was the largest, unless the register was empty.
         let bits = register & LOWER | if largest > 0 { 1 << D } else { 0 };
         let down = value - largest;
         value << D | if down > D { 0 } else { bits >> down }

@@ -132,8 +132,8 @@ impl DistinctCounter {
         *self == Self::default()
     }
 
-    /// Makes this the count of a union, given the [estimates](DistinctCounter::estimate) of both
-    /// inputs and the estimate from the fill of the union, if there is one.
+    /// Makes this the count of a union. Needs the [estimates](DistinctCounter::estimate) of both
+    /// inputs; `fill` is the estimate from the fill of the union, or `None`.
     pub fn unite(&mut self, other: &Self, of_both: [Option<Estimate>; 2], fill: Option<Estimate>) {
         if other.is_empty() {
             return;

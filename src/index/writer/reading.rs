@@ -124,8 +124,8 @@ impl IndexWriter {
     }
 
     /// Builds the regions of a capture and, at the same time, reads its content unless that is known.
-    /// What is appended meanwhile is not part of it: the regions may lack that, so the next writer
-    /// must not take it for indexed.
+    /// Excludes bytes that are appended meanwhile: the regions may lack their packets, so the next
+    /// writer must index the capture again.
     fn read_capture(
         &mut self,
         entry: &mut CaptureEntry,

@@ -14,7 +14,7 @@ pub struct ExportPlan {
     pub what: ExportWhat,
 }
 
-/// What stands in a row.
+/// The kind of rows: packets, or elements of slices.
 #[derive(Clone, Copy, Debug)]
 pub enum ExportWhat {
     /// A packet.

@@ -1,8 +1,8 @@
 //! Insertions of elements of several digests each: the whole element and its combinations, in turn,
 //! in the same lines. Each of them has as many digests as it has lines.
 //!
-//! A digest sees the bits of all digests before it, including those of its own element. So rows are
-//! filled in that order, and each counter takes the digests at its places.
+//! Each digest is compared with the bits of all earlier digests, also those of its element.
+//! Therefore rows are filled in that order, and each counter takes the digests at its places.
 
 use super::count::LineCounter;
 use super::full::chances_of_full;

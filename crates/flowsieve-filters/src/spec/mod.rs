@@ -274,8 +274,8 @@ impl FilterSpec {
         self.parameters().stored()
     }
 
-    /// Returns the bits that each value of a combination sets (`k_S`), or `None` if it has no
-    /// number of its own. Only a subset filter has.
+    /// Returns the bits that each value of a combination sets (`k_S`), or `None` if the
+    /// structure is no subset filter or does not store the combination.
     pub fn probes_of(&self, mask: u32) -> Option<u32> {
         self.parameters().probes_of(mask)
     }

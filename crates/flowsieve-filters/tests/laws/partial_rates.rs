@@ -1,9 +1,9 @@
 //! Compares observed false-positive rates with the formulas, for queries with some or all
 //! attributes.
 //!
-//! An observation may differ by four standard errors of the binomial distribution. The rates of
-//! filters with the same parameters differ as well, so each filter gets only so many queries that
-//! this is small in comparison.
+//! An observation may differ by four standard errors of the binomial distribution. Rates also
+//! differ between filters with the same parameters, so each filter gets few queries: that
+//! difference stays small in comparison.
 
 use crate::elements::{Elements, ask, insert_all};
 use crate::specs::{matrix, subset};
