@@ -98,17 +98,10 @@ impl<V: Copy> ByteMap<V> {
         both: impl Fn(V, V) -> V,
     ) -> Put<V> {
         let words = table(self);
-        // Inserting into a full table would make it grow, also for what it has.
-        if words.len() == words.capacity() {
-            if let Some(held) = words.get_mut(&key) {
-                return Put::known(held, value, both);
-            }
-            let bytes = words.allocation_size();
-            if !self.may_grow(bytes, 1024)
-                || self.is_refused(|map| table(map).try_reserve(1).is_err())
-            {
-                return Put::Refused;
-            }
+        if words.len() == words.capacity()
+            && let Some(known_or_refused) = self.grow(&table, &key, value, &both)
+        {
+            return known_or_refused;
         }
         match table(self).entry(key) {
             Entry::Occupied(mut held) => Put::known(held.get_mut(), value, both),
@@ -119,6 +112,29 @@ impl<V: Copy> ByteMap<V> {
         }
     }
 
+    /// Makes room for `key` in a full table of words. Returns what became of the key if it was there,
+    /// or if the map gave up.
+    #[cold]
+    #[inline(never)]
+    fn grow<K: Eq + Hash>(
+        &mut self,
+        table: impl Fn(&mut Self) -> &mut HashMap<K, V, RandomState>,
+        key: &K,
+        value: V,
+        both: impl Fn(V, V) -> V,
+    ) -> Option<Put<V>> {
+        let words = table(self);
+        // Inserting would make the table grow, also for what it has.
+        if let Some(held) = words.get_mut(key) {
+            return Some(Put::known(held, value, both));
+        }
+        let bytes = words.allocation_size();
+        let refused = !self.may_grow(bytes, 1024)
+            || self.is_refused(|map| table(map).try_reserve(1).is_err());
+        refused.then_some(Put::Refused)
+    }
+
+    #[inline(never)]
     fn put_long(&mut self, key: &[u8], value: V, both: impl Fn(V, V) -> V) -> Put<V> {
         let hash = self.hasher.hash_one(key);
         let bytes = &self.bytes;

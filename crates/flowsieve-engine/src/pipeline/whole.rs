@@ -20,8 +20,9 @@ use super::results::WholeResult;
 use crate::elements::ElementColumns;
 use crate::filters::{Basis, Estimate, Seen, Sighting};
 use crate::hashing::Digest;
-use hashbrown::HashTable;
+use ahash::RandomState;
 use hashbrown::hash_table::Entry;
+use hashbrown::{HashMap, HashTable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -211,9 +212,11 @@ impl Whole {
     /// Returns the new elements of all slices.
     pub(crate) fn tally(self) -> WholeTally {
         let exact = self.exact.filter(|map| map.distinct().is_some()).map(|map| {
-            let mut slices = BTreeMap::<i64, u64>::new();
+            let mut slices = HashMap::<i64, u64, RandomState>::default();
             map.for_each(|_, slice| *slices.entry(slice).or_default() += 1);
-            slices.into_iter().collect()
+            let mut slices = Vec::from_iter(slices);
+            slices.sort_unstable();
+            slices
         });
         WholeTally { exact, sample: self.sample.map(Sample::tally), missed: self.missed }
     }
