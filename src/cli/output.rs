@@ -362,7 +362,8 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 impl Target {
     /// Opens what `destination` returned.
     fn of_destination(path: &Path, is_ended: &dyn Fn() -> bool) -> io::Result<Self> {
-        if path.is_dir() {
+        let names_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        if path.is_dir() || names_directory {
             let reason = "it is a directory; name a file in it";
             return Err(io::Error::new(io::ErrorKind::IsADirectory, reason));
         }

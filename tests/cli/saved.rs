@@ -779,8 +779,10 @@ fn a_directory_in_the_place_of_a_file_is_one_sentence_with_a_remedy() {
             "{told}"
         );
     }
-    let written: [&[&str]; 7] = [
+    let missing = format!("{directory}/new/");
+    let written: [&[&str]; 8] = [
         &["count", "-q", "-o", &directory, capture],
+        &["count", "-q", "-o", &missing, capture],
         &["count", "-q", "--html", &directory, capture],
         &["count", "-q", "--summary", &directory, "-o", &output, capture],
         &["count", "-q", "--slice", "all", "--save-filter", &directory, capture],
