@@ -10,6 +10,7 @@ use super::crypto_pan::AnonymizeKey;
 use super::mac::{MacMap, VendorPart};
 use super::mapping::AddressMap;
 use super::messages;
+use super::rewrite::Rewrite;
 use crate::decode::ip::{DCCP, GRE, ICMP, ICMPV6, TCP, UDP, UDP_LITE};
 use crate::decode::{Carried, Elsewhere, Hardware, Place};
 use etherparse::checksum::Sum16BitWords;
@@ -27,16 +28,9 @@ impl Images {
     }
 }
 
-/// A frame that is being rewritten.
-pub(super) struct Rewrite<'a> {
-    pub(super) frame: &'a mut [u8],
-    /// Sum of the new bytes and of the complements of the old ones, in words at even offsets.
-    change: Sum16BitWords,
-}
-
 /// Replaces the addresses at all places of a frame.
 pub(super) fn rewrite(frame: &mut [u8], places: &[Place], images: &mut Images) {
-    let mut rewrite = Rewrite { frame, change: Sum16BitWords::new() };
+    let mut rewrite = Rewrite::new(frame);
     for place in places.iter().rev() {
         match *place {
             Place::Ipv4 { at, carried } => rewrite.v4(at, carried, images),
@@ -128,19 +122,6 @@ impl Rewrite<'_> {
         }
     }
 
-    /// A link-layer address: a MAC address is replaced, anything else becomes zeros.
-    pub(super) fn hardware(&mut self, at: usize, kind: Hardware, macs: &mut MacMap) {
-        let reverse = |address: [u8; 6]| address.map(u8::reverse_bits);
-        match (kind, self.array(at)) {
-            (Hardware::Mac, Some(old)) => self.put(at, &macs.image(old)),
-            (Hardware::ReversedMac, Some(old)) => {
-                self.put(at, &reverse(macs.image(reverse(old))));
-            }
-            (Hardware::Mac | Hardware::ReversedMac, None) => self.blank(at, 6),
-            (Hardware::Other(length), _) => self.blank(at, length.into()),
-        }
-    }
-
     /// Returns the type of an ICMP message.
     fn kind(&self, carried: Carried) -> Option<u8> {
         (carried.length > 0).then(|| self.frame[carried.at])
@@ -205,29 +186,6 @@ impl Rewrite<'_> {
         let new =
             if optional { sum.to_ones_complement_with_no_zero() } else { sum.ones_complement() };
         self.put(at, &new.to_ne_bytes());
-    }
-
-    pub(super) fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
-        self.frame.get(at..)?.first_chunk().copied()
-    }
-
-    fn put(&mut self, at: usize, bytes: &[u8]) {
-        for (place, &new) in (at..).zip(bytes) {
-            let old = !std::mem::replace(&mut self.frame[place], new);
-            let change = std::mem::take(&mut self.change);
-            self.change = if place.is_multiple_of(2) {
-                change.add_2bytes([new, 0]).add_2bytes([old, u8::MAX])
-            } else {
-                change.add_2bytes([0, new]).add_2bytes([u8::MAX, old])
-            };
-        }
-    }
-
-    /// Writes zeros where an address was cut off or cannot be distinguished from others.
-    pub(super) fn blank(&mut self, at: usize, length: usize) {
-        for place in at..(at + length).min(self.frame.len()) {
-            self.put(place, &[0]);
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! MAC addresses inside of messages: DHCP and neighbour discovery.
 
-use super::frame::Rewrite;
 use super::mac::MacMap;
+use super::rewrite::Rewrite;
 use crate::decode::{Carried, Hardware};
 
 /// A DHCP or BOOTP message in an IPv4 packet: the client's hardware address, and its identifier

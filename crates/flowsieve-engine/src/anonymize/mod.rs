@@ -11,6 +11,7 @@
 //! | `mapping` | the same with a memory, for whole headers |
 //! | `mac` | the mapping of MAC addresses, with a memory |
 //! | `messages` | addresses in messages of DHCP and neighbour discovery |
+//! | `rewrite` | bytes of a frame replaced, and the sum of all changes |
 //! | `frame` | the addresses in a frame, with the checksums that they are part of |
 //! | `packets` | batches of packets on their way to a writer |
 
@@ -22,6 +23,7 @@ mod mac;
 mod mapping;
 mod messages;
 mod packets;
+mod rewrite;
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,7 @@ use super::error::Problem;
 use super::lexer::{DIVIDE, Kind, Sign};
 use super::parse::Parser;
 use super::program::{Binary, Header, Relation, STACK_MAX, Step, Test};
-use super::qualified::{Layer, protocol};
+use super::qualifiers::{Layer, protocol};
 use crate::decode::ip::{AUTHENTICATION, ENCAPSULATED};
 
 /// Returns the header of this name whose bytes can be read.

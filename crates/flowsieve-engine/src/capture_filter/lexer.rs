@@ -1,7 +1,7 @@
 //! Splits the text of an expression into words, numbers, addresses and signs.
 
 use super::error::Problem;
-use super::names;
+use super::names::{self, hexadecimal, number};
 use super::program::{Binary, Comparison};
 use std::net::Ipv6Addr;
 use std::ops::Range;
@@ -210,25 +210,11 @@ fn word(text: &str, at: usize) -> Result<Kind, Problem> {
     Ok(names::constant(text).map_or(Kind::Word, Kind::Number))
 }
 
-/// Returns the digits of a hexadecimal number.
-fn hexadecimal(text: &str) -> Option<&str> {
-    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
-}
-
 fn is_number(text: &str) -> bool {
     match hexadecimal(text) {
         Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
         None => text.bytes().all(|byte| byte.is_ascii_digit()),
     }
-}
-
-/// Parses a decimal, hexadecimal or octal number; `None` if it is too large or has a wrong digit.
-pub(super) fn number(text: &str) -> Option<u32> {
-    if let Some(digits) = hexadecimal(text) {
-        return u32::from_str_radix(digits, 16).ok();
-    }
-    let radix = if text.starts_with('0') { 8 } else { 10 };
-    u32::from_str_radix(text, radix).ok()
 }
 
 /// Parses the leading bytes of an IPv4 address.

@@ -1,6 +1,6 @@
 //! Tests of records of logs: they have addresses, perhaps ports and a DNS question, and no bytes.
 
-use super::dns::{DnsTest, KnownMessage};
+use super::dns_test::{DnsTest, KnownMessage};
 use super::evaluate::{Subject, ends};
 use super::program::{Header, Networks, Test};
 use crate::decode::{NAME_MAX, dns_message, labels_from_text};

@@ -21,9 +21,9 @@
 //! |---|---|
 //! | `lexer`, `names` | words, numbers, addresses; names that stand for numbers |
 //! | `parse` | terms, `and`, `or`, `not`, parentheses |
-//! | `qualified`, `value` | protocol, direction, kind of value; addresses, ports, protocols |
+//! | `qualifiers`, `qualified`, `value` | protocol, direction, kind of value; addresses, ports, protocols |
 //! | `arithmetic` | comparisons of numbers |
-//! | `dns` | tests of DNS messages, which are ours |
+//! | `dns`, `dns_test` | tests of DNS messages, which are ours |
 //! | `program`, `evaluate` | the list of tests; running it |
 //! | `packet`, `log_entry` | tests of a packet; tests of a record of a log |
 //! | `error`, `display_hint` | what is wrong, and where; display filters as capture filters |
@@ -33,6 +33,7 @@
 mod arithmetic;
 mod display_hint;
 mod dns;
+mod dns_test;
 mod error;
 mod evaluate;
 mod lexer;
@@ -42,6 +43,7 @@ mod packet;
 mod parse;
 mod program;
 mod qualified;
+mod qualifiers;
 mod value;
 
 #[cfg(test)]

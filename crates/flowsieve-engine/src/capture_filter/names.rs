@@ -1,6 +1,4 @@
-//! Names of numbers: tables of pairs `name=number`.
-
-use super::lexer::number;
+//! Numbers, and names of numbers: tables of pairs `name=number`.
 
 /// Names of offsets, types and flags in arithmetic.
 const CONSTANTS: &str = "\
@@ -69,4 +67,18 @@ pub(super) fn protocol(name: &str) -> Option<u32> {
 /// 1501.
 pub(super) fn ether_type(name: &str) -> Option<u32> {
     find(ETHER_TYPES, name)
+}
+
+/// Parses a decimal, hexadecimal or octal number; `None` if it is too large or has a wrong digit.
+pub(super) fn number(text: &str) -> Option<u32> {
+    if let Some(digits) = hexadecimal(text) {
+        return u32::from_str_radix(digits, 16).ok();
+    }
+    let radix = if text.starts_with('0') { 8 } else { 10 };
+    u32::from_str_radix(text, radix).ok()
+}
+
+/// Returns the digits of a hexadecimal number.
+pub(super) fn hexadecimal(text: &str) -> Option<&str> {
+    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
 }

@@ -1,6 +1,6 @@
 //! Tests of packets.
 
-use super::dns::DnsTest;
+use super::dns_test::DnsTest;
 use super::evaluate::{Subject, ends};
 use super::program::{Direction, Header, Networks, Protocols, Test};
 use crate::decode::ip::{AUTHENTICATION, TCP, UDP};

@@ -3,7 +3,7 @@
 use super::error::Problem;
 use super::lexer::{Kind, Sign, Token, tokens};
 use super::program::{Header, Node, Program, Step, Test};
-use super::qualified::Qualifiers;
+use super::qualifiers::Qualifiers;
 use std::ops::Range;
 
 /// Longest expression that is accepted.

@@ -1,6 +1,6 @@
 //! A filter as a flat list of tests, each of which names the next test.
 
-use super::dns::DnsTest;
+use super::dns_test::DnsTest;
 use crate::decode::ip::{SCTP, TCP, UDP};
 use std::ops::Range;
 

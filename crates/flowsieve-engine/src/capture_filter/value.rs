@@ -5,7 +5,7 @@ use super::lexer::{DIVIDE, Kind};
 use super::names;
 use super::parse::Parser;
 use super::program::{Networks, Protocols, Test};
-use super::qualified::{Layer, Qualifiers, What};
+use super::qualifiers::{Layer, Qualifiers, What};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
