@@ -63,7 +63,7 @@ pub(super) fn check_memory() -> Result<(), IndexError> {
 
 /// Result of reading a capture.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct CaptureReading {
     /// Packets, or entries of a log.
     pub(super) packets: u64,
     /// Packets whose times are outside 1677 to 2262.
@@ -85,7 +85,7 @@ pub(super) fn regions(
     (memory_bytes, threads): (u64, usize),
     watch: &dyn Watch,
     see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
-) -> Result<Gathered, IndexError> {
+) -> Result<CaptureReading, IndexError> {
     // Regions are built while flows are in memory. If the system gives less than both need, flows get
     // less.
     let memory_bytes =
@@ -111,7 +111,7 @@ pub(super) fn regions(
     };
     let gathered = gather.read(path, &plan, watch)?;
     if gathered.interrupted || watch.stop().is_set() {
-        return Ok(Gathered { interrupted: true, ..gathered });
+        return Ok(CaptureReading { interrupted: true, ..gathered });
     }
     gather.pass_on().map_err(IndexError::io(path))?;
     divide(gather.sorted, settings.region_ns, path, see)?;
@@ -181,7 +181,7 @@ impl Gather {
         path: &Path,
         plan: &FlowPlan,
         watch: &dyn Watch,
-    ) -> Result<Gathered, IndexError> {
+    ) -> Result<CaptureReading, IndexError> {
         match Capture::open_until(path, InputFormat::Auto, &watch.stop()) {
             Ok(mut capture) if capture.is_log() => {
                 if let Some(select) = plan.trace.selection.select() {
@@ -193,7 +193,7 @@ impl Gather {
                 let summary = list(plan, self, watch);
                 let mut summary = summary.map_err(|error| IndexError::from_flows(path, error))?;
                 let input = summary.inputs.remove(0);
-                Ok(Gathered {
+                Ok(CaptureReading {
                     packets: input.packets,
                     is_capture: input.container.is_some(),
                     times_out_of_range: input.times_out_of_range,
@@ -205,11 +205,15 @@ impl Gather {
     }
 
     /// Takes all entries of a log.
-    fn log(&mut self, mut capture: Capture, watch: &dyn Watch) -> Result<Gathered, IndexError> {
+    fn log(
+        &mut self,
+        mut capture: Capture,
+        watch: &dyn Watch,
+    ) -> Result<CaptureReading, IndexError> {
         let path = capture.path().to_owned();
         let bytes = capture.bytes_read();
         let out_of_range = capture.times_out_of_range();
-        let mut gathered = Gathered { is_capture: true, ..Gathered::default() };
+        let mut gathered = CaptureReading { is_capture: true, ..CaptureReading::default() };
         loop {
             match capture.next_batch() {
                 Ok(Some(TraceBatch::Log(log))) => {

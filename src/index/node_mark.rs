@@ -189,7 +189,7 @@ pub(super) fn write(catalog: &Catalog, node: usize, catalogs: &[u64]) -> Result<
 }
 
 /// Marks the nodes that were copied with the archive's folder as its own.
-pub(super) fn settle(catalog: &Catalog) -> Result<(), IndexError> {
+pub(super) fn mark_copies(catalog: &Catalog) -> Result<(), IndexError> {
     for node in (0..catalog.nodes.len()).filter(|&node| catalog.nodes[node].is_inside()) {
         let now = NodeMark::new(catalog, node, &[])?.home;
         let then = NodeMark::read(&catalog.node_folder(node))?.and_then(|mark| mark.home);

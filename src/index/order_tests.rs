@@ -44,12 +44,12 @@ fn capture(name: &str) -> PathBuf {
 }
 
 /// An index of two captures, with a node outside.
-struct Made {
+struct TestIndex {
     folder: tempfile::TempDir,
     archive: PathBuf,
 }
 
-impl Made {
+impl TestIndex {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let archive = folder.path().join("A");
@@ -87,7 +87,7 @@ const AFTER: [&str; 2] = ["netns-mirror.pcap", "netns-web-loss.pcap"];
 
 #[test]
 fn files_are_deleted_only_when_the_catalogue_without_them_is_on_the_disk() {
-    let made = Made::new();
+    let made = TestIndex::new();
     let (changed, steps) = watched(None, || made.change());
     changed.unwrap();
     assert_eq!(made.captures(), AFTER);
@@ -143,14 +143,14 @@ fn names_of_new_folders_are_on_the_disk_before_the_catalogue_is() {
 
 #[test]
 fn an_index_is_whole_whichever_step_is_the_last() {
-    let made = Made::new();
+    let made = TestIndex::new();
     let count = watched(None, || made.change().unwrap()).1.len();
     assert!(count > 20);
     let mut kept = [0, 0];
     for number in 0..count {
         // One step fails, or this one and all after it, as if the disk were gone.
         for refused in [number..=number, number..=usize::MAX] {
-            let made = Made::new();
+            let made = TestIndex::new();
             let outside = made.folder.path().join("n1").join("photos");
             std::fs::create_dir(&outside).unwrap();
             let (changed, _) = watched(Some(refused.clone()), || made.change());

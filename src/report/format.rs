@@ -27,13 +27,13 @@ pub struct ReportFormat {
     /// Whether it has neither objects nor lists.
     pub(super) is_flat: bool,
     /// Whether it has a document besides rows.
-    pub(super) document: Document,
+    pub(super) document: DocumentPlace,
     pub(super) begin: fn() -> Box<dyn Format>,
 }
 
 /// Where a format has its document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Document {
+pub(super) enum DocumentPlace {
     /// Nothing.
     None,
     /// A document follows the rows.
@@ -121,12 +121,12 @@ impl ReportFormat {
 
     /// Whether it has more than rows.
     pub(super) const fn has_document(self) -> bool {
-        !matches!(self.document, Document::None)
+        !matches!(self.document, DocumentPlace::None)
     }
 
     /// Whether its rows are a part of a document.
     pub(super) const fn is_document(self) -> bool {
-        matches!(self.document, Document::Around)
+        matches!(self.document, DocumentPlace::Around)
     }
 }
 

@@ -4,7 +4,7 @@ mod reading;
 
 use super::catalog::{CaptureEntry, Catalog, MOST_PATH, Settings};
 use super::disk::{self, FileState, NewFiles};
-use super::gather::{self, Gathered};
+use super::gather::{self, CaptureReading};
 use super::journal::Journal;
 use super::layout::{CATALOG, JOURNAL, MARK, StoredFile};
 use super::nodes::Lock;
@@ -462,7 +462,7 @@ impl KnownCapture {
         &self,
         new: &CaptureEntry,
         is_same: bool,
-        gathered: &Gathered,
+        gathered: &CaptureReading,
     ) -> Option<String> {
         let old = &self.entry;
         if is_same && old.digest != new.digest {

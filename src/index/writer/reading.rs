@@ -3,7 +3,7 @@
 use super::{Added, COMMIT_EVERY, IndexWriter, KnownCapture};
 use crate::index::catalog::CaptureEntry;
 use crate::index::disk::{self, Content, FileState};
-use crate::index::gather::{self, Gathered, REGION_BYTES};
+use crate::index::gather::{self, CaptureReading, REGION_BYTES};
 use crate::index::layout::StoredFile;
 use crate::index::region::BuiltRegion;
 use crate::index::segment_builder::{RegionKeys, SegmentBuilder};
@@ -20,7 +20,7 @@ use std::thread;
 const THREADS: usize = 2;
 
 /// Result of reading a capture, and the keys of each of its regions.
-type BuiltRegions = (Gathered, Vec<RegionKeys>);
+type BuiltRegions = (CaptureReading, Vec<RegionKeys>);
 
 impl IndexWriter {
     /// Indexes a capture, whose content is `before` if it was read already, in place of `old`, which
@@ -78,7 +78,7 @@ impl IndexWriter {
     fn left_out(
         &mut self,
         entry: &mut CaptureEntry,
-        gathered: &Gathered,
+        gathered: &CaptureReading,
         content: Result<Content, IndexError>,
         state: Option<FileState>,
         old: Option<u64>,

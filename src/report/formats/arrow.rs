@@ -7,7 +7,7 @@
 
 use crate::report::batch::{Array, Batch, Field, Schema, Values};
 use crate::report::cell::{Cell, Kind};
-use crate::report::format::{BatchSize, Document, Format, Part, ReportFormat, write_document};
+use crate::report::format::{BatchSize, DocumentPlace, Format, Part, ReportFormat, write_document};
 use crate::report::rows::{Frame, Tail};
 use crate::zone::Zone;
 use arrow_array::builder::StringDictionaryBuilder;
@@ -29,7 +29,7 @@ pub(in crate::report) const FILE: ReportFormat = ReportFormat {
     is_binary: true,
     is_line_by_line: false,
     is_flat: true,
-    document: Document::None,
+    document: DocumentPlace::None,
     begin: || Box::new(ArrowFile(None)),
 };
 
@@ -37,7 +37,7 @@ pub(in crate::report) const STREAM: ReportFormat = ReportFormat {
     name: "arrows",
     help: "The rows of the CSV as an Arrow IPC stream",
     is_line_by_line: true,
-    document: Document::Behind,
+    document: DocumentPlace::Behind,
     begin: || Box::new(ArrowStream(None)),
     ..FILE
 };

@@ -2,7 +2,7 @@
 
 use crate::report::batch::{Array, Batch, Field, Schema};
 use crate::report::cell::Kind;
-use crate::report::format::{Document, Format, Part, ReportFormat};
+use crate::report::format::{DocumentPlace, Format, Part, ReportFormat};
 use crate::report::number::RecentSeconds;
 use crate::report::rows::Frame;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {
     is_binary: false,
     is_line_by_line: true,
     is_flat: true,
-    document: Document::None,
+    document: DocumentPlace::None,
     begin: || Box::new(Csv::default()),
 };
 

@@ -2,7 +2,7 @@
 //! objects have the same fields; null is what does not exist.
 
 use crate::report::batch::{Array, Batch, Field, Schema, Values};
-use crate::report::format::{Document, Format, Part, ReportFormat};
+use crate::report::format::{DocumentPlace, Format, Part, ReportFormat};
 use crate::report::rows::{Frame, Tail};
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {
     is_binary: false,
     is_line_by_line: false,
     is_flat: false,
-    document: Document::Around,
+    document: DocumentPlace::Around,
     begin: || Box::new(Json::default()),
 };
 
@@ -20,7 +20,7 @@ pub(in crate::report) const LINES: ReportFormat = ReportFormat {
     name: "jsonl",
     help: "One object per line",
     is_line_by_line: true,
-    document: Document::None,
+    document: DocumentPlace::None,
     begin: || Box::new(JsonLines),
     ..FORMAT
 };

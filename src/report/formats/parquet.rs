@@ -7,7 +7,7 @@
 
 use crate::report::batch::{Array, Batch, Field, Schema, Texts, Values};
 use crate::report::cell::Kind;
-use crate::report::format::{BatchSize, Document, Format, Part, ReportFormat};
+use crate::report::format::{BatchSize, DocumentPlace, Format, Part, ReportFormat};
 use crate::report::rows::{Frame, Tail};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
@@ -28,7 +28,7 @@ pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {
     is_binary: true,
     is_line_by_line: false,
     is_flat: true,
-    document: Document::None,
+    document: DocumentPlace::None,
     begin: || Box::new(Parquet { file: None, shape: None }),
 };
 

@@ -1,6 +1,6 @@
 //! Bars in groups: vertical, or horizontal if the names of the groups need the room.
 
-use super::frame::{self, Frame, Key, RIGHT, Rect, Swatch, WIDTH};
+use super::frame::{self, FigureFrame, Key, RIGHT, Rect, Swatch, WIDTH};
 use super::scale::Span;
 use super::{Drawn, Geometry, Shape};
 use crate::report::figure::Axis;
@@ -50,7 +50,7 @@ struct Layout {
 }
 
 pub(super) fn draw(
-    frame: &Frame<'_>,
+    frame: &FigureFrame<'_>,
     categories: &[String],
     axis: &Axis,
     series: &[BarSeries],

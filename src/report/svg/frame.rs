@@ -78,7 +78,7 @@ pub(super) fn short(text: &str) -> String {
 
 /// The surroundings of a drawing.
 #[derive(Debug)]
-pub(super) struct Frame<'a> {
+pub(super) struct FigureFrame<'a> {
     pub(super) figure: &'a Figure,
     /// The legend.
     pub(super) keys: Vec<Key>,
@@ -86,7 +86,7 @@ pub(super) struct Frame<'a> {
     pub(super) provenance: Option<&'a [String]>,
 }
 
-impl Frame<'_> {
+impl FigureFrame<'_> {
     /// Height that heading and legend take above the drawing.
     pub(super) fn head_height(&self) -> f64 {
         if self.provenance.is_none() {

@@ -1,6 +1,6 @@
 //! A matrix of shades: from the colour of the ground to full colour, so that it reads in grey too.
 
-use super::frame::{self, Frame, RIGHT, Rect, WIDTH};
+use super::frame::{self, FigureFrame, RIGHT, Rect, WIDTH};
 use super::numbers::written;
 use super::scale::Span;
 use super::{Drawn, Geometry, Shape};
@@ -24,7 +24,7 @@ const STEPS: usize = 5;
 const STEP: f64 = 86.0;
 
 pub(super) fn draw(
-    frame: &Frame<'_>,
+    frame: &FigureFrame<'_>,
     (rows, columns): (&[String], &[String]),
     (values, letters): (&[Vec<Option<f64>>], &[Vec<String>]),
     shade: &Axis,

@@ -1,7 +1,7 @@
 //! Curves and points over a common axis: all in one panel, or each in its own strip.
 
 use super::envelope::{self, Spot};
-use super::frame::{self, Frame, Key, RIGHT, Rect, Swatch, WIDTH};
+use super::frame::{self, FigureFrame, Key, RIGHT, Rect, Swatch, WIDTH};
 use super::scale::{Span, is_logarithmic};
 use super::ticks::Tick;
 use super::time::Times;
@@ -122,18 +122,14 @@ impl Layout {
 /// Draws the curves of panels side by side: in strips, if that is asked for or they are too many
 /// for one panel.
 pub(super) fn draw(
-    frame: &Frame<'_>,
+    frame: &FigureFrame<'_>,
     (x_axis, y_axis): (&Axis, &Axis),
     panels: &[(&str, &[Series])],
     strips: bool,
 ) -> Drawn {
     let first = panels.first().map_or(&[][..], |(_, series)| *series);
     let strips = strips || needs_strips(first);
-    let points = panels.iter().flat_map(|(_, series)| *series).flat_map(|series| &series.points);
-    let spans = Spans {
-        x: Span::over(x_axis.scale, points.clone().map(|p| p.x), false),
-        y: y_span(y_axis.scale, points),
-    };
+    let spans = Spans::new((x_axis, y_axis), panels);
     let mut ticks = spans.y.ticks();
     if strips {
         thin_out(&mut ticks, is_logarithmic(y_axis.scale));
@@ -199,6 +195,15 @@ struct Spans {
 }
 
 impl Spans {
+    fn new((x, y): (&Axis, &Axis), panels: &[(&str, &[Series])]) -> Self {
+        let series = panels.iter().flat_map(|(_, series)| *series);
+        let points = series.flat_map(|series| &series.points);
+        Self {
+            x: Span::over(x.scale, points.clone().map(|p| p.x), false),
+            y: y_span(y.scale, points),
+        }
+    }
+
     /// Where a point is in a panel; `None` if an axis cannot show it.
     fn spot(&self, panel: Rect, x: f64, y: f64) -> Spot {
         let (x, y) = (self.x.place(x)?, self.y.place(y)?);
@@ -234,7 +239,7 @@ fn thin_out(ticks: &mut Vec<Tick>, is_logarithmic: bool) {
 }
 
 impl Layout {
-    fn new(frame: &Frame<'_>, ticks: &[Tick], columns: usize, strips: Option<usize>) -> Self {
+    fn new(frame: &FigureFrame<'_>, ticks: &[Tick], columns: usize, strips: Option<usize>) -> Self {
         let left = frame::labels_width(ticks);
         let top = frame.head_height() + 28.0;
         let height = strips.map_or(HEIGHT, |strips| (NAME + STRIP) * strips.max(1) as f64);

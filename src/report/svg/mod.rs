@@ -29,7 +29,7 @@ pub(super) use frame::{Key, swatch};
 pub(super) use numbers::written;
 
 use super::figure::{Drawing, Figure};
-use frame::{Frame, Rect};
+use frame::{FigureFrame, Rect};
 use serde::Serialize;
 use time::Times;
 
@@ -103,7 +103,7 @@ impl Geometry {
 
 /// Draws a figure for a page, or as a separate file with its provenance.
 pub(super) fn draw(figure: &Figure, provenance: Option<&[String]>) -> Drawn {
-    let frame = Frame { figure, keys: keys(figure), provenance };
+    let frame = FigureFrame { figure, keys: keys(figure), provenance };
     match &figure.drawing {
         Drawing::Lines { x, y, .. } | Drawing::Panels { x, y, .. } => {
             lines::draw(&frame, (x, y), &figure.drawing.panels(), false)

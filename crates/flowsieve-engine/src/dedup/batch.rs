@@ -48,9 +48,9 @@ impl Batch for KeyBatch {
 
 /// Makes keys in the threads that read, where a key needs nothing but the packet's bytes.
 #[derive(Debug)]
-pub(super) struct KeyMaker(pub(super) Keyer);
+pub(super) struct KeyBatchBuilder(pub(super) Keyer);
 
-impl BatchBuilder for KeyMaker {
+impl BatchBuilder for KeyBatchBuilder {
     type Batch = KeyBatch;
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut KeyBatch) {
@@ -58,7 +58,7 @@ impl BatchBuilder for KeyMaker {
         let TraceBatch::Packets { bytes, packets } = batch else {
             return;
         };
-        debug_assert!(self.0.needs_bytes_only(), "this maker knows nothing else");
+        debug_assert!(self.0.needs_bytes_only(), "this builder knows nothing else");
         let mut flows = TcpFlows::default();
         for packet in packets {
             out.push(packet, self.0.key(packet, bytes, || (0, 0), &mut flows));
