@@ -54,7 +54,7 @@ pub(super) fn claim(catalog: &Catalog) -> Result<Vec<Lock>, IndexError> {
         locks.push(lock(&catalog.node_folder(node))?);
         node_mark::check(catalog, node, User::Writer)?;
     }
-    node_mark::settle(catalog)?;
+    node_mark::mark_copies(catalog)?;
     Ok(locks)
 }
 
@@ -332,24 +332,27 @@ fn check_adoptable(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), 
     if fs::canonicalize(&owner).is_ok_and(|owner| owner == catalog.archive) {
         return Ok(());
     }
-    let other = match Catalog::load(&owner) {
-        Ok(other) => other,
-        Err(IndexError::Missing(_)) => return Ok(()),
-        Err(error) => {
-            return refuse(format!(
-                "this folder may be in use by the index in {}, which cannot be read: {error}",
-                owner.shown()
-            ));
-        }
-    };
-    let mut folders = (0..other.nodes.len()).map(|at| other.node_folder(at));
-    if other.id == mark.index && folders.any(|used| is_one_folder(&used, folder)) {
-        return refuse(format!(
+    match is_used_by(&owner, catalog.id, folder) {
+        Ok(false) => Ok(()),
+        Ok(true) => refuse(format!(
             "this folder is in use by the index in {}; copy it, and name the copy",
             owner.shown()
-        ));
+        )),
+        Err(error) => refuse(format!(
+            "this folder may be in use by the index in {}, which cannot be read: {error}",
+            owner.shown()
+        )),
     }
-    Ok(())
+}
+
+/// Returns whether there is an index in this archive that has this id and this node.
+fn is_used_by(archive: &Path, id: IndexId, node: &Path) -> Result<bool, IndexError> {
+    let other = match Catalog::load(archive) {
+        Err(IndexError::Missing(_)) => return Ok(false),
+        other => other?,
+    };
+    let mut folders = (0..other.nodes.len()).map(|at| other.node_folder(at));
+    Ok(other.id == id && folders.any(|used| is_one_folder(&used, node)))
 }
 
 /// Checks a folder without a mark, of which only its files tell whether it is the node: it has all

@@ -80,8 +80,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The columns of the parameters.
-pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
+/// The columns of what is compared: elements, structures, sizes and queries.
+fn compared_columns<'a>() -> Columns<Asked<'a>> {
     columns! { inlined asked: Asked<'a>;
         ..inlined("version", |_: &Asked<'a>| env!("CARGO_PKG_VERSION")), "of flowsieve";
         command = asked.command.to_owned(),
@@ -119,6 +119,12 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
             ExpectedFrom::Percentile95(slices) => Some(slices),
             _ => None,
         }, "slices of which that is the 95th percentile";
+    }
+}
+
+/// The columns of the parameters.
+pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
+    columns! { inlined asked in compared_columns();
         k_rule = match asked.plan.probes {
             ProbeRule::Formula => "formula",
             ProbeRule::Best => "best",

@@ -12,8 +12,16 @@ use super::{
 };
 use crate::elements::ElementKind;
 
-/// Returns all tables with their names in the manual.
-pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
+/// Tables with their names in the manual.
+type Tables = Vec<(&'static str, Vec<FieldDoc>)>;
+
+/// Returns all tables.
+pub fn tables() -> Tables {
+    [tables_of_packets(), tables_of_structures(), other_tables()].concat()
+}
+
+/// Returns the tables of counts, flows and exports.
+fn tables_of_packets() -> Tables {
     let mut flows = flow_columns(FlowShape::Directed, FlowNames::Flowsieve);
     let both_ways = flow_columns(FlowShape::Bidirectional, FlowNames::Flowsieve).0;
     let more = both_ways.into_iter().filter(|column| {
@@ -40,6 +48,12 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("export.parameters", table(&export_model::parameter_columns())),
         ("export.fields", table(&exported)),
         ("export.totals", table(&export_model::total_columns())),
+    ]
+}
+
+/// Returns the tables of saved filters, plans and comparisons.
+fn tables_of_structures() -> Tables {
+    vec![
         ("filter.filters", table(&filter_info::filter_columns())),
         ("filter.combinations", table(&filter_info::stored_columns())),
         ("filter.answers", table(&filter_info::answer_columns())),
@@ -67,6 +81,12 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("compare.captures", table(&compare_each::capture_columns())),
         ("compare.each", table(&compare_each::each_columns())),
         ("compare.summary", table(&compare_each::sum_columns())),
+    ]
+}
+
+/// Returns the tables of the other commands.
+fn other_tables() -> Tables {
+    vec![
         ("dedup.parameters", table(&dedup::parameter_columns())),
         ("dedup.distinguish", table(&dedup::difference_columns())),
         ("dedup.slices", table(&dedup::row_columns(0))),

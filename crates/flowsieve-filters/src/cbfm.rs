@@ -155,6 +155,7 @@ mod tests {
 
     /// Fig. 7 at 1/64 of its scale, which keeps every ratio: M = 2^21, n = 78 125, k = 6.
     #[test]
+    #[allow(clippy::too_many_lines, reason = "a test may tell a long story")]
     fn figure_7_at_a_64th() {
         let bits = CELLS as f64;
         let n = MEMBERS as f64;

@@ -139,27 +139,10 @@ impl<W: io::Write> HitSink for Noting<W> {
 const UNWRITTEN: &str = "cannot write the answers";
 
 pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
-    let zone = args.zone.zone();
-    let query = IndexQuery {
-        src: args.src,
-        dst: args.dst,
-        host: args.host,
-        dst_port: args.dst_port,
-        port: args.port,
-        domain: args.domain.clone(),
-        from_ns: args.from.map(|time| time.in_zone(zone)),
-        to_ns: args.to.map(|time| time.in_zone(zone)),
-    };
+    let (zone, query) = (args.zone.zone(), args.query());
     query.check().map_err(explained)?;
-    if args.write.is_none() && args.vendors.part() == VendorPart::Kept {
-        bail!(UsageError::new("answers have no MAC addresses: --keep-vendors goes with -w"));
-    }
-    let selection = Selection {
-        capture_filter: capture_filter(args.expression.as_deref(), Tunnel::Outer)?,
-        ..Selection::default()
-    };
-    args.format.check(&args.output)?;
-    check_files(args)?;
+    let selection = args.selection()?;
+    args.check()?;
     let key = args.anonymize.key(args.quiet.quiet)?;
     run.start(args.quiet.quiet)?;
     let output = args.output.open(run)?;
@@ -192,65 +175,90 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
         return Ok(run.finish(PARTIAL));
     }
     let (mut problems, mut interrupted) = (Vec::new(), explanation.interrupted);
-    let mut written = Vec::new();
-    if is_file && captures.is_empty() && run.has_problems() && !interrupted {
-        let path = args.output.path().unwrap_or(Path::new("-"));
-        problems.push(format!(
-            "{}: not written, because nothing was found and not all could be searched",
-            path.shown()
-        ));
+    let is_kept = is_file && captures.is_empty() && run.has_problems() && !interrupted;
+    let answers = if is_kept {
+        problems.push(args.not_written());
+        Ok(())
     } else {
         let report = report.finish(&explanation).context(UNWRITTEN);
         let summary = || search_summary(is_anonymized, zone, &explanation);
-        written.push(args.output.finish(run, report, summary));
-    }
+        args.output.finish(run, report, summary)
+    };
     if explanation.captures_in_part > 0 {
         say(format_args!(
             "of {} the index holds only some packets, as `flowsieve index stats --captures` lists; what it lacks was not searched",
             counted(explanation.captures_in_part, "capture", "captures")
         ));
     }
-    let mut what = PARTIAL;
-    if let Some(path) = &args.write {
-        if !interrupted {
-            let captures: Vec<CaptureEntry> = captures.into_values().collect();
-            let archive = &args.index.archive;
-            let anonymizer =
-                key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part()));
-            let extracted = write(
-                path,
-                archive,
-                (&query, &selection),
-                &captures,
-                anonymizer,
-                run,
-                &mut problems,
-            );
-            written.push(extracted.map(|ended| interrupted = ended));
-        }
-        what = "no capture was written, and the answers are those that were found until then";
-    }
+    let packets = args.write.as_deref().filter(|_| !interrupted).map_or(Ok(()), |path| {
+        let captures: Vec<CaptureEntry> = captures.into_values().collect();
+        let anonymizer = key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part()));
+        let (wanted, archive) = ((&query, &selection), &args.index.archive);
+        let written = write(path, archive, wanted, &captures, anonymizer, run, &mut problems);
+        written.map(|ended| interrupted = ended)
+    });
     run.report_all(problems);
-    all_written(written)?;
+    all_written([answers, packets])?;
     run.set_interrupted(interrupted);
+    let what = if args.write.is_some() { NO_CAPTURE } else { PARTIAL };
     Ok(match run.finish(what) {
         Outcome::Done if explanation.hits == 0 => Outcome::NothingFound,
         outcome => outcome,
     })
 }
 
-/// Checks that no result replaces an indexed capture, a file of the index or another result, and that
-/// answers and packets have different destinations.
-fn check_files(args: &SearchArgs) -> Result<()> {
-    let (write, output) = (args.write.as_deref(), args.output.path());
-    if write.is_some_and(is_standard_output) && output.is_none_or(is_standard_output) {
-        bail!(UsageError::new(
-            "the packets go to standard output, so the answers need a file: name one with --output"
-        ));
+/// Note shown when a run that writes packets was interrupted.
+const NO_CAPTURE: &str =
+    "no capture was written, and the answers are those that were found until then";
+
+impl SearchArgs {
+    fn query(&self) -> IndexQuery {
+        let zone = self.zone.zone();
+        IndexQuery {
+            src: self.src,
+            dst: self.dst,
+            host: self.host,
+            dst_port: self.dst_port,
+            port: self.port,
+            domain: self.domain.clone(),
+            from_ns: self.from.map(|time| time.in_zone(zone)),
+            to_ns: self.to.map(|time| time.in_zone(zone)),
+        }
     }
-    let [output, summary] = args.output.files();
-    let written = [("--write", write), output, summary];
-    spare_index(&args.index.archive, &written, |captures| args.anonymize.with_key(captures))
+
+    /// Returns which packets of the captures with answers are written.
+    fn selection(&self) -> Result<Selection, UsageError> {
+        if self.write.is_none() && self.vendors.part() == VendorPart::Kept {
+            let rule = "answers have no MAC addresses: --keep-vendors goes with -w";
+            return Err(UsageError::new(rule));
+        }
+        let capture_filter = capture_filter(self.expression.as_deref(), Tunnel::Outer)?;
+        Ok(Selection { capture_filter, ..Selection::default() })
+    }
+
+    /// Checks the format, that no result replaces an indexed capture, a file of the index or another
+    /// result, and that answers and packets have different destinations.
+    fn check(&self) -> Result<()> {
+        self.format.check(&self.output)?;
+        let (write, output) = (self.write.as_deref(), self.output.path());
+        if write.is_some_and(is_standard_output) && output.is_none_or(is_standard_output) {
+            bail!(UsageError::new(
+                "the packets go to standard output, so the answers need a file: name one with --output"
+            ));
+        }
+        let [output, summary] = self.output.files();
+        let written = [("--write", write), output, summary];
+        spare_index(&self.index.archive, &written, |captures| self.anonymize.with_key(captures))
+    }
+
+    /// Returns the problem that answers are not written.
+    fn not_written(&self) -> String {
+        let path = self.output.path().unwrap_or(Path::new("-"));
+        format!(
+            "{}: not written, because nothing was found and not all could be searched",
+            path.shown()
+        )
+    }
 }
 
 /// Writes the packets, with other addresses if there is an anonymizer. Returns whether a signal ended

@@ -386,6 +386,17 @@ enum Verdict {
     Continue { known: usize, file: Continued },
 }
 
+/// The known files that begin with the same bytes as another one.
+#[derive(Default)]
+struct Alike {
+    /// The places up to which they were read, in order.
+    points: Vec<Point>,
+    /// One of them has more bytes.
+    is_shorter: bool,
+    /// The last of them that is damaged.
+    damaged: Option<usize>,
+}
+
 /// The file that continues one that was read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Continued {
@@ -569,54 +580,58 @@ impl FollowedFiles {
             // It was replaced meanwhile.
             _ => return Ok(None),
         };
-        let path = entry.path.clone();
-        let mut progress = Progress::default();
-        match verdict {
-            Verdict::Continue { known, file } => {
-                let before = self.known[known].progress.lock().clone();
-                progress = match file {
-                    Continued::Itself => Progress { raw_at: 0, at: 0, ..before },
-                    Continued::Copy => before.restarted(),
-                    Continued::Completed => {
-                        self.remark(format!(
-                            "{}: it was damaged when it was read, and has changed since; its first {} packets are not counted again",
-                            path.shown(),
-                            before.packets
-                        ));
-                        Progress {
-                            packets: before.packets,
-                            offset: before.offset,
-                            ..Progress::default()
-                        }
-                    }
-                };
-                if open.is_none() {
-                    self.note_readable(entry, entry.version.length);
-                    self.known[known].error = None;
-                    if file != Continued::Copy || self.known[known].id == entry.id {
-                        self.known.remove(known);
-                    }
-                }
-            }
-            _ if open.is_none() => self.note_begun(entry),
-            _ => {}
-        }
+        let progress = match verdict {
+            Verdict::Continue { known, file } => self.continued(entry, known, file),
+            _ => Progress::default(),
+        };
         let progress = SharedProgress::new(progress);
         if open.is_none() {
-            self.unread.remove(&entry.id);
-            self.unclear.remove(&entry.id);
-            self.headless.remove(&entry.id);
-            self.known.push(Known {
-                id: entry.id,
-                version: entry.version.clone(),
-                path: path.clone(),
-                progress: progress.clone(),
-                is_damaged: false,
-                error: None,
-            });
-            self.is_open = true;
+            self.note_opened(entry, &verdict, &progress);
         }
-        Ok(Some(Next { path, file, progress }))
+        Ok(Some(Next { path: entry.path.clone(), file, progress }))
+    }
+
+    /// Returns how far the file is read that continues a known one.
+    fn continued(&mut self, entry: &Entry, known: usize, file: Continued) -> Progress {
+        let before = self.known[known].progress.lock().clone();
+        match file {
+            Continued::Itself => Progress { raw_at: 0, at: 0, ..before },
+            Continued::Copy => before.restarted(),
+            Continued::Completed => {
+                self.remark(format!(
+                    "{}: it was damaged when it was read, and has changed since; its first {} packets are not counted again",
+                    entry.path.shown(),
+                    before.packets
+                ));
+                let (packets, offset) = (before.packets, before.offset);
+                Progress { packets, offset, ..Progress::default() }
+            }
+        }
+    }
+
+    /// Notes that a file is read from now on.
+    fn note_opened(&mut self, entry: &Entry, verdict: &Verdict, progress: &SharedProgress) {
+        if let &Verdict::Continue { known, file } = verdict {
+            self.note_readable(entry, entry.version.length);
+            self.known[known].error = None;
+            if file != Continued::Copy || self.known[known].id == entry.id {
+                self.known.remove(known);
+            }
+        } else {
+            self.note_begun(entry);
+        }
+        self.unread.remove(&entry.id);
+        self.unclear.remove(&entry.id);
+        self.headless.remove(&entry.id);
+        self.known.push(Known {
+            id: entry.id,
+            version: entry.version.clone(),
+            path: entry.path.clone(),
+            progress: progress.clone(),
+            is_damaged: false,
+            error: None,
+        });
+        self.is_open = true;
     }
 
     /// Notes that a file cannot be read, unless that is known. It is tried again when it changes.
@@ -746,26 +761,7 @@ impl FollowedFiles {
         if stop.is_set() {
             return Ok(Verdict::Later);
         }
-        let (mut points, mut is_shorter, mut damaged) = (Vec::new(), false, None);
-        for (at, known) in self.known.iter().enumerate() {
-            let progress = known.progress.lock();
-            let mut known_head = &progress.head[..];
-            if known.is_damaged {
-                // Behind its packets there may be other bytes now.
-                let packets = usize::try_from(progress.offset).unwrap_or(usize::MAX);
-                known_head = &known_head[..packets.min(known_head.len())];
-            }
-            if progress.packets == 0 || !Progress::is_head(known_head, &head) {
-                continue;
-            }
-            if head.len() < known_head.len() {
-                is_shorter = true;
-            } else {
-                points.extend(progress.points(at));
-                damaged = if known.is_damaged { Some(at) } else { damaged };
-            }
-        }
-        points.sort_unstable();
+        let Alike { mut points, mut is_shorter, damaged } = self.alike(&head);
         // Behind a header that is longer than the head, other packets may follow.
         if damaged.is_none()
             && !points.is_empty()
@@ -805,11 +801,38 @@ impl FollowedFiles {
             return Ok(Verdict::Later);
         }
         let capture = Capture::from_reader(&entry.path, Box::new(open()?), format);
-        let Err(error) = capture else {
-            return Ok(Verdict::Read);
-        };
+        Ok(capture.err().map_or(Verdict::Read, |error| self.examine_error(entry, error)))
+    }
+
+    /// Finds the known files that begin with the same bytes.
+    fn alike(&self, head: &[u8]) -> Alike {
+        let mut alike = Alike::default();
+        for (at, known) in self.known.iter().enumerate() {
+            let progress = known.progress.lock();
+            let mut known_head = &progress.head[..];
+            if known.is_damaged {
+                // Behind its packets there may be other bytes now.
+                let packets = usize::try_from(progress.offset).unwrap_or(usize::MAX);
+                known_head = &known_head[..packets.min(known_head.len())];
+            }
+            if progress.packets == 0 || !Progress::is_head(known_head, head) {
+                continue;
+            }
+            if head.len() < known_head.len() {
+                alike.is_shorter = true;
+            } else {
+                alike.points.extend(progress.points(at));
+                alike.damaged = if known.is_damaged { Some(at) } else { alike.damaged };
+            }
+        }
+        alike.points.sort_unstable();
+        alike
+    }
+
+    /// Decides about a file that cannot be opened as a capture.
+    fn examine_error(&mut self, entry: &Entry, error: TraceError) -> Verdict {
         let sentence = error.to_string();
-        Ok(match error.kind {
+        match error.kind {
             TraceErrorKind::Empty
             | TraceErrorKind::CutInHeader { .. }
             | TraceErrorKind::DamagedCompression { cut: true, .. } => {
@@ -826,7 +849,7 @@ impl FollowedFiles {
                 self.remark(sentence);
                 Verdict::Nothing
             }
-        })
+        }
     }
 
     /// Compares a file with what was read of it under the same device and inode. Returns `None` if it

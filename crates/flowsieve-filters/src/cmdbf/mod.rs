@@ -457,6 +457,7 @@ mod tests {
     /// CMDBF, with the same functions for both attributes and with different ones, by an
     /// independent simulation.
     #[test]
+    #[allow(clippy::too_many_lines, reason = "a test may tell a long story")]
     fn weaknesses_of_xor() {
         type Pairs = fn(u64) -> Vec<[u32; 2]>;
         /// Returns pairs of the 4096 hosts of a /20.
