@@ -4,7 +4,7 @@ use super::od::OdArgs;
 use super::options::{
     ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs, one_of,
 };
-use super::run::{PARTIAL, Reading as _, Run, UNWRITTEN, all_written};
+use super::run::{AllRead, PARTIAL, Reading as _, Run, UNWRITTEN, all_written};
 use super::same_file::keep_apart;
 use super::structure::{contenders, contenders_or_all};
 use super::units::{in_short, parse_share, parse_size, with_values};
@@ -318,14 +318,6 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
         od.finish(run, |_| report.page()),
     ])?;
     Ok(run.end(&all, args.speech, PARTIAL))
-}
-
-/// Totals of captures that are compared separately.
-#[derive(Default)]
-pub(super) struct AllRead {
-    pub(super) inputs: Vec<InputResult>,
-    pub(super) packets: u64,
-    pub(super) interrupted: bool,
 }
 
 /// The pair of the papers.

@@ -152,12 +152,8 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     plan.check_memory()?;
     run.open(&mut plan.trace)?;
     args.check_range(&plan)?;
-    let output = args.output.open(run)?;
-    let is_live = args.live.set_delay(&mut plan.trace, args.format.format, &output);
-    if is_live {
-        run.hide_progress();
-    }
-    let style = output.style(args.rows.shown().filter(|_| !is_live));
+    let shown = (args.format, args.rows, args.live);
+    let (output, style) = args.output.open_live(run, &mut plan.trace, shown)?;
     let saved = Output::named(&run.partials, args.save_filter.as_deref())?;
     let mut od = args.od.begin(run)?;
     let parameters =

@@ -99,9 +99,7 @@ pub(crate) fn run(args: &ExportArgs, run: &mut Run) -> Result<Outcome> {
     run.open(&mut plan.trace)?;
     let output = args.output.open(run)?;
     // Rows and a bar would overwrite each other.
-    if output.is_terminal() {
-        run.hide_progress();
-    }
+    run.show_progress(!output.is_terminal());
     let mut rows = Rows {
         report: None,
         can_begin_again: output.is_file(),

@@ -115,12 +115,8 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     let mut plan = args.plan(&files)?;
     run.open(&mut plan.trace)?;
     let key = args.anonymize.key(run.is_quiet())?;
-    let output = args.output.open(run)?;
-    let is_live = args.live.set_delay(&mut plan.trace, args.format.format, &output);
-    if is_live {
-        run.hide_progress();
-    }
-    let style = output.style(args.rows.shown().filter(|_| !is_live));
+    let shown = (args.format, args.rows, args.live);
+    let (output, style) = args.output.open_live(run, &mut plan.trace, shown)?;
     let parameters = FlowParameters {
         anonymized: key.is_some(),
         order: args.sort,

@@ -1,12 +1,7 @@
 //! Who runs a command: a person in a shell, or a program that has this one as a library.
 
-use super::inputs::Inputs;
-use super::run::Run;
-use super::{Failure, Outcome, guarded, parse};
-use flowsieve::pipeline::InputResult;
-use flowsieve::trace::{InputFormat, StopFlag, TraceError};
+use flowsieve::trace::{StopFlag, TraceError};
 use std::cell::RefCell;
-use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
@@ -84,34 +79,12 @@ pub(crate) fn is_cancelled() -> bool {
     current().is_some_and(|host| host.stop().is_set())
 }
 
-/// Runs a command in this thread; the first word is the program's name. Returns whether everything
-/// was read.
-///
-/// # Errors
-///
-/// The message that a shell would print last, with exit code 1 or 2.
-pub fn run_for<W>(host: Arc<dyn Host>, words: impl IntoIterator<Item = W>) -> Result<bool, Failure>
-where
-    W: Into<OsString> + Clone,
-{
-    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
-    let command = parse(words.clone())?;
-    let outcome = run_as(host, || guarded(|| command.run(&mut Run::new(words))));
-    Ok(matches!(outcome?, Outcome::Done | Outcome::NothingFound))
-}
-
 /// Runs `work` in this thread with this host in the place of a shell.
 pub(super) fn run_as<T>(host: Arc<dyn Host>, work: impl FnOnce() -> T) -> T {
     CURRENT.set(Some(host));
     let result = work();
     CURRENT.set(None);
     result
-}
-
-/// Returns the captures among these files and directories, and the directories with problems.
-pub fn captures_of(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<InputResult>) {
-    let inputs = Inputs::find(named, InputFormat::Auto);
-    (inputs.files, inputs.problems)
 }
 
 /// Returns what a host has in the place of standard output.
@@ -141,6 +114,6 @@ impl io::Write for HostWriter {
 
 /// Returns the place that an error names, if it is one of a capture.
 pub(super) fn place_of(error: &anyhow::Error) -> Option<Place> {
-    let trouble = error.chain().find_map(|cause| cause.downcast_ref::<TraceError>());
-    trouble.map(Place::from)
+    let error = error.chain().find_map(|cause| cause.downcast_ref::<TraceError>());
+    error.map(Place::from)
 }

@@ -53,9 +53,12 @@ pub use filter::unite;
 use flowsieve::bits::MEMORY_REFUSED;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
-use flowsieve::pipeline::PlanError;
+use flowsieve::pipeline::{InputResult, PlanError};
+use flowsieve::trace::InputFormat;
 use flowsieve_engine::internal::{Shown, can_run};
-pub use host::{Host, Place, captures_of, run_for};
+use host::run_as;
+pub use host::{Host, Place};
+use inputs::Inputs;
 pub use output::write_file;
 use run::Run;
 use say::say;
@@ -64,8 +67,9 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::{env, io};
 pub use timezone::named as zone_named;
 use topics::EXIT_CODES;
@@ -133,7 +137,7 @@ Examples:
   A capture of ten million packets to try it on:
     flowsieve generate -w sample.pcap";
 
-// What a command is for stands here, and not with its options: these are made for the one that was
+// The purpose of a command stands here, and not with its options: these are made for the one that was
 // called. Help lists the commands in the order in which people need them.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
@@ -430,7 +434,7 @@ pub fn main() -> ExitCode {
         Err(answer) => return printed(answer.print(), answer.exit_code()),
     };
     let mut run = Run::new(env::args_os().collect());
-    ExitCode::from(match guarded(|| command.run(&mut run)) {
+    ExitCode::from(match catch_panic(|| command.run(&mut run)) {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Incomplete | Outcome::NothingFound) => 1,
         Ok(Outcome::Interrupted(code)) => code,
@@ -446,6 +450,28 @@ pub fn main() -> ExitCode {
             }
         }
     })
+}
+
+/// Runs a command in this thread; the first word is the program's name. Returns whether everything
+/// was read.
+///
+/// # Errors
+///
+/// The message that a shell would print last, with exit code 1 or 2.
+pub fn run_for<W>(host: Arc<dyn Host>, words: impl IntoIterator<Item = W>) -> Result<bool, Failure>
+where
+    W: Into<OsString> + Clone,
+{
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let command = parse(words.clone())?;
+    let outcome = run_as(host, || catch_panic(|| command.run(&mut Run::new(words))));
+    Ok(matches!(outcome?, Outcome::Done | Outcome::NothingFound))
+}
+
+/// Returns the captures among these files and directories, and the directories with problems.
+pub fn captures_of(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<InputResult>) {
+    let inputs = Inputs::find(named, InputFormat::Auto);
+    (inputs.files, inputs.problems)
 }
 
 /// Ends with this exit code when an answer was printed: 0 for a text that was asked for, --help or
@@ -479,7 +505,7 @@ fn is_refusal(said: &(dyn Any + Send)) -> bool {
 }
 
 /// Returns the outcome; a panic is an error, too. Files without their names are removed by then.
-fn guarded(run: impl FnOnce() -> anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
+fn catch_panic(run: impl FnOnce() -> anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
     panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         if is_refusal(&*panic) {
             return Err(anyhow!(MEMORY_REFUSED));
@@ -497,10 +523,10 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_main_thread_is_an_error_that_asks_to_report_it() {
-        let error = guarded(|| panic!("the trap")).expect_err("it panicked");
+        let error = catch_panic(|| panic!("the trap")).expect_err("it panicked");
         assert!(error.to_string().contains("please report it"), "{error}");
         assert!(!error.is::<UsageError>());
-        let error = guarded(|| panic!("{MEMORY_REFUSED}")).expect_err("it panicked");
+        let error = catch_panic(|| panic!("{MEMORY_REFUSED}")).expect_err("it panicked");
         assert_eq!(error.to_string(), MEMORY_REFUSED);
     }
 }

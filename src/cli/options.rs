@@ -18,7 +18,7 @@ use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::plan::TracePlan;
-use flowsieve::report::{ReportFormat, Summary};
+use flowsieve::report::{ReportFormat, Summary, TerminalStyle};
 use flowsieve::selection::Selection;
 use flowsieve::trace::{DnstapTypes, InputFormat, Source};
 use flowsieve::zone::Zone;
@@ -244,19 +244,6 @@ impl LiveArgs {
             if self.follow && !is_pipe(path) { Source::followed(path) } else { Source::from(path) }
         };
         files.iter().map(source).collect()
-    }
-
-    /// Sets the delay of a trace if rows can be printed as they come. Returns whether they appear on
-    /// a terminal while the trace is read; then progress is not shown.
-    pub(super) fn set_delay(
-        self,
-        trace: &mut TracePlan,
-        format: ReportFormat,
-        output: &Output,
-    ) -> bool {
-        let is_printed = format.is_line_by_line() && !output.is_file();
-        trace.delay_ns = is_printed.then_some(self.delay);
-        is_printed && trace.is_stream() && output.is_terminal()
     }
 }
 
@@ -596,6 +583,24 @@ impl OutputArgs {
     pub(super) fn open(&self, run: &mut Run) -> Result<Output> {
         self.open_summary(run)?;
         run.output(self.path())
+    }
+
+    /// Opens the same for rows that are printed as they come, if their format and the destination
+    /// allow it. Returns the style of a table there. A terminal on which rows appear while the trace
+    /// is read shows no progress, and all of them.
+    pub(super) fn open_live(
+        &self,
+        run: &mut Run,
+        trace: &mut TracePlan,
+        (format, rows, live): (FormatArgs, RowsArgs, LiveArgs),
+    ) -> Result<(Output, TerminalStyle)> {
+        let output = self.open(run)?;
+        let is_printed = format.format.is_line_by_line() && !output.is_file();
+        trace.delay_ns = is_printed.then_some(live.delay);
+        let is_live = is_printed && trace.is_stream() && output.is_terminal();
+        run.show_progress(!is_live);
+        let style = output.style(rows.rows.0.filter(|_| !is_live));
+        Ok((output, style))
     }
 
     /// Opens the file for the summary, if one is named.

@@ -10,33 +10,15 @@ use std::path::Path;
 /// Problems that are reported one by one; the rest is counted.
 const MOST_SAID: usize = 10;
 
-/// Problems with directories, which are reported before those with their files.
-#[derive(Debug, Default)]
-pub(crate) struct ProblemList(Vec<String>);
-
-impl ProblemList {
-    pub(crate) fn extend(&mut self, problems: Vec<String>) {
-        self.0.extend(problems);
+/// Reports the first of these problems, and how many more there are. Returns whether there was one.
+pub(crate) fn report(problems: &[&dyn Problem]) -> Outcome {
+    let (shown, others) = problems.split_at(problems.len().min(MOST_SAID));
+    let outcome = outcome(shown.iter().copied());
+    if !others.is_empty() {
+        let more = counted(others.len() as u64, "more input", "more inputs");
+        say(format_args!("flowsieve: {more} had problems"));
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Reports these problems behind those of the list, which is empty afterwards.
-    pub(crate) fn report<P: Problem>(&mut self, problems: impl IntoIterator<Item = P>) -> Outcome {
-        let directories = std::mem::take(&mut self.0);
-        let problems: Vec<P> = problems.into_iter().collect();
-        let directories = directories.iter().map(|problem| problem as &dyn Problem);
-        let all: Vec<_> = directories.chain(problems.iter().map(|problem| problem as _)).collect();
-        let (shown, others) = all.split_at(all.len().min(MOST_SAID));
-        let outcome = outcome(shown.iter().copied());
-        if !others.is_empty() {
-            let more = counted(others.len() as u64, "more input", "more inputs");
-            say(format_args!("flowsieve: {more} had problems"));
-        }
-        outcome
-    }
+    outcome
 }
 
 /// Reports each problem. Returns whether there was one.

@@ -11,12 +11,11 @@
 //! | [`Run::commit`] | puts results in place, or marks them as partial |
 //! | [`Run::end`] | reports problems and speed, and returns the outcome |
 
-use super::compare::AllRead;
 use super::host::{Problem, current};
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
 use super::output::{Ending, Output, Partials, is_piped, is_standard, is_typed};
-use super::problems::{ProblemList, outcome, say_times_out_of_range};
+use super::problems::{outcome, report, say_times_out_of_range};
 use super::progress::Progress;
 use super::say::{is_seen, quoted, say};
 use super::signals::Signals;
@@ -36,6 +35,7 @@ use indicatif::HumanCount;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
+use std::mem::take;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -54,7 +54,7 @@ pub(crate) struct Run {
     /// Directories among the inputs with problems, until they are among the results of inputs.
     directories: Vec<InputResult>,
     /// Other problems that are not with an input that is read.
-    problems: ProblemList,
+    problems: Vec<String>,
     /// Problems with inputs that were read, until they are reported.
     unreported: Vec<String>,
     /// Files in directories that are not captures.
@@ -83,6 +83,14 @@ pub(crate) trait Reading {
     fn lack(&mut self, inputs: Vec<InputResult>);
     fn packets(&self) -> u64;
     fn is_interrupted(&self) -> bool;
+}
+
+/// Totals of captures that are compared separately.
+#[derive(Default)]
+pub(super) struct AllRead {
+    pub(super) inputs: Vec<InputResult>,
+    pub(super) packets: u64,
+    pub(super) interrupted: bool,
 }
 
 macro_rules! reading {
@@ -130,7 +138,7 @@ impl Run {
             outcome: Outcome::Done,
             ending: Ending::Complete,
             directories: Vec::new(),
-            problems: ProblemList::default(),
+            problems: Vec::new(),
             unreported: Vec::new(),
             others: 0,
             remarks: Vec::new(),
@@ -181,7 +189,7 @@ impl Run {
             Err(error)
                 if is_caused_by(&error, io::ErrorKind::BrokenPipe) && current().is_none() =>
             {
-                let problems = std::mem::take(&mut self.unreported);
+                let problems = take(&mut self.unreported);
                 self.report_all(problems);
                 Ok(self.outcome)
             }
@@ -292,7 +300,7 @@ impl Run {
     /// Notes whether the results are complete. Adds directories with problems to the inputs. If no
     /// input could be read, reports why.
     pub(crate) fn check_read(&mut self, summary: &mut impl Reading) -> Result<()> {
-        summary.lack(std::mem::take(&mut self.directories));
+        summary.lack(take(&mut self.directories));
         let (inputs, interrupted) = (summary.inputs(), summary.is_interrupted());
         let nothing = !inputs.is_empty()
             && inputs.iter().all(|input| input.container.is_none() && input.error.is_some());
@@ -361,9 +369,9 @@ impl Run {
         Some(matches!(self.outcome, Outcome::Done))
     }
 
-    /// Shows no progress while captures are read.
-    pub(crate) const fn hide_progress(&mut self) {
-        self.hides_progress = true;
+    /// Sets whether progress is shown while captures are read.
+    pub(crate) const fn show_progress(&mut self, is_shown: bool) {
+        self.hides_progress = !is_shown;
     }
 
     /// Returns whether the user wants no progress and no remarks.
@@ -402,26 +410,27 @@ impl Run {
 
     /// Reports problems with directories, then all of these.
     pub(crate) fn report_all<P: Problem>(&mut self, problems: impl IntoIterator<Item = P>) {
-        let directories = std::mem::take(&mut self.directories);
+        let (others, directories) = (take(&mut self.problems), take(&mut self.directories));
         let directories = directories.iter().filter_map(|input| input.error.as_ref());
         let problems: Vec<_> = problems.into_iter().collect();
-        let problems = problems.iter().map(|problem| problem as &dyn Problem);
-        let all = directories.map(|problem| problem as &dyn Problem).chain(problems);
-        if self.problems.report(all) == Outcome::Incomplete {
+        let all = others.iter().map(|problem| problem as &dyn Problem);
+        let all = all.chain(directories.map(|problem| problem as &dyn Problem));
+        let all = all.chain(problems.iter().map(|problem| problem as &dyn Problem));
+        if report(&all.collect::<Vec<_>>()) == Outcome::Incomplete {
             self.outcome = Outcome::Incomplete;
         }
     }
 
     /// Reports the remarks on inputs, once.
     pub(crate) fn say_remarks(&mut self) {
-        for remark in std::mem::take(&mut self.remarks) {
+        for remark in take(&mut self.remarks) {
             self.remark(remark);
         }
     }
 
     /// Returns problems with directories that were not reported, then these.
     pub(crate) fn take_problems(&mut self, problems: Vec<String>) -> Vec<String> {
-        let directories = std::mem::take(&mut self.directories);
+        let directories = take(&mut self.directories);
         let directories = directories.into_iter().filter_map(|input| input.error);
         directories.map(|problem| problem.to_string()).chain(problems).collect()
     }
@@ -440,7 +449,7 @@ impl Run {
 
     /// Says what was noted, unless the user wants no remarks.
     pub(crate) fn say_notes(&mut self) {
-        for note in std::mem::take(&mut self.notes) {
+        for note in take(&mut self.notes) {
             if !self.quiet {
                 say(format_args!("{note}"));
             }

@@ -127,15 +127,13 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
     let mut plan = args.plan(&files)?;
     plan.check_memory()?;
     run.open(&mut plan.trace)?;
-    let output = args.output.open(run)?;
-    let is_live = args.live.set_delay(&mut plan.trace, args.format.format, &output);
+    let shown = (args.format, args.rows, args.live);
+    let (output, style) = args.output.open_live(run, &mut plan.trace, shown)?;
     if args.page.is_wanted() {
-        // The page takes each slice once.
+        // The page takes each slice once, so rows come late.
         plan.trace.delay_ns = None;
-    } else if is_live {
-        run.hide_progress();
+        run.show_progress(true);
     }
-    let style = output.style(args.rows.shown().filter(|_| !is_live));
     let html = args.page.open(run)?;
     let report = TopReport::begin(args.format.format, &plan, style, output);
     let mut sinks = (report.context(UNWRITTEN)?, args.page.is_wanted().then(TopPage::default));
