@@ -77,7 +77,7 @@ impl Count {
         }
     }
 
-    /// What is counted: a kind, or a kind with more choices; [host pairs](ElementKind::HOST_PAIR) by
+    /// Sets the element: a kind, or a kind with more choices; [host pairs](ElementKind::HOST_PAIR) by
     /// default.
     #[must_use]
     pub fn element(mut self, rule: impl Into<ElementRule>) -> Self {

@@ -44,7 +44,7 @@
 //! records are Parquet), `zstd` (captures compressed by zstd). And `arrow`: results as Arrow record
 //! batches.
 
-// What is hidden is no part of the public surface: the program's own, and a door for tests.
+// Hidden modules are no part of the public surface: the program's own, and a door for tests.
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;

@@ -106,7 +106,7 @@ mod tests {
         let text = encoded(&path).unwrap();
         assert_eq!(text, "/a\0e9\0ff/é\0c3");
         assert_eq!(decoded(&text), Some(path));
-        // What stands for nothing, or for what has another text.
+        // Texts of no path, or of a path that has another text.
         for text in
             ["\0", "\0e", "\0g0", "\0E9", "\0é", "\0+9", "\0\0e9", "\x0041", "\x0000", "\0c3\0a9"]
         {

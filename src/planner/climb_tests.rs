@@ -63,7 +63,7 @@ fn ratio_to_the_best(request: &PlanRequest) -> Option<f64> {
         return None;
     };
     assert!(!found.is_better(best, goal), "{request:?} {found:?} {best:?}");
-    // What is predicted is what the cuts give.
+    // The prediction is that of the cuts.
     let cuts = matrix.stored.cuts();
     let again = matrices::rates_of(request, FilterKind::Cbfm, &cuts, &found.sizes, found.probes);
     let again = request.with_workload(|asked| asked.weighted(&again, None));
@@ -77,7 +77,7 @@ fn ratio_to_the_best(request: &PlanRequest) -> Option<f64> {
     })
 }
 
-/// Of 1500 such requests each, the best family was found for 99.9 % (four attributes) and 99.7 %
+/// In 1500 such requests each, the best family was found for 99.9 % (four attributes) and 99.7 %
 /// (five), and all but one were below 1.4 times it; that one, for all of four attributes, had 18
 /// times the best rate.
 #[test]
@@ -207,7 +207,7 @@ fn weights_of_many_attributes_are_better_than_none() {
     }
 }
 
-/// What is found for one more element does not fit, and with the cuts by hand no more elements do.
+/// A filter for one more element does not fit, and with the cuts by hand no more elements do.
 #[test]
 fn the_most_elements_are_those_of_the_best_cuts() {
     let goal = Goal::Rate { fpr: 0.01 };

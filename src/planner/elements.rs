@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(parts.whole(), 350.0);
         let capped = elements(&[None, Some(256)], &[(1, 2)], Some(10_000)).unwrap();
         assert_eq!([1, 2, 3].map(|mask| capped.of(mask)), [2.0, 256.0, 512.0]);
-        // What a larger combination allows.
+        // Bounds from a larger combination.
         let whole = elements(&[None; 3], &[(7, 90), (3, 40)], None).unwrap();
         assert_eq!([1, 2, 4, 5].map(|m| whole.of(m)), [40.0, 40.0, 90.0, 90.0]);
         assert_eq!(capped.all(1e9).whole(), 1e9);

@@ -110,7 +110,7 @@ fn a_random_seed_is_drawn_and_told_and_a_full_filter_is_told() {
     assert_eq!(ask(&seed(&one).to_string())["slices"], one["slices"]);
     assert_eq!(one["totals"]["saturated_slices"], 0);
     let line = [capture, "--slice", "all", "--memory", "64", "--shards", "1"];
-    // What has an estimate counts.
+    // Slices with an estimate count.
     let (full, run) = document(&line);
     run.done();
     assert_eq!(full["slices"][0]["saturated"], false, "{full}");

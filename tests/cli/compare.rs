@@ -205,7 +205,7 @@ fn chosen_structures_and_combinations_are_those_that_are_there() {
     assert_eq!(document["parameters"]["expected_elements"], 2000);
     assert_eq!(document["parameters"]["expected_from"], "given");
     assert_eq!(document["parameters"]["pair"], serde_json::json!(["plan", "subset"]));
-    // What a plan recommends answers all that is wanted; a subset filter knows whole elements only.
+    // The recommendation of a plan answers all that is wanted; a subset filter knows whole elements only.
     let answers = |structure: &Value| {
         let queries = structure["queries"].as_array().unwrap().clone();
         queries.iter().all(|query| query["observed_fpr"].as_f64().is_some_and(|rate| rate < 0.5))
@@ -325,7 +325,7 @@ fn hash_functions_are_those_given() {
             for stored in structure["stored"].as_array().unwrap() {
                 assert_eq!(stored["probes"], k, "{name}");
             }
-            // What the counters are divided into has as many of them as without.
+            // Divided counters are as many as undivided ones.
             if let "split-counting" | "scalable" = name {
                 let used = structure["memory_bytes"].as_u64().unwrap();
                 let asked = structure["memory_asked_bytes"].as_u64().unwrap();
@@ -350,7 +350,7 @@ fn hash_functions_that_cannot_be_are_refused() {
         assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{options:?}");
         assert!(run.sentence().contains(word), "no `{word}` in: {}", run.err);
     }
-    // What does not fit refuses nothing.
+    // A structure that does not fit refuses nothing.
     let table = flowsieve(&["compare", "--k", "9", "--filter", "bloom,cbfm", CAPTURE]).done();
     assert!(table.contains("k = 9"), "{table}");
     let options = ["--k", "9", "--filter", "subset,hll", "--memory", "32"];

@@ -1,4 +1,4 @@
-//! What happens when something else fails: full disks, files that change, sudden ends.
+//! Runs in which something else fails: full disks, files that change, sudden ends.
 
 use super::signals::{ended, names_in, start, text};
 use super::{Run, document, flowsieve, program, record_offsets, repository, sample};

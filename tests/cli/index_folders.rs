@@ -146,7 +146,7 @@ fn captures_inside_an_index_are_named_and_not_indexed() {
         assert_eq!(run.code, Some(1), "{}", run.err);
         assert!(run.err.contains(&format!("{}: {why}", named.display())), "{}", run.err);
     }
-    // Of a folder around the index its files are left out.
+    // Files of the index are left out of a folder around it.
     let run = index("add", &[Path::new("-q"), &a, &root]);
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
     assert!(is_whole(&a));
@@ -183,7 +183,7 @@ fn captures_in_a_folder_of_another_index_are_named() {
     let in_indexes = inputs.filter(|input| input["path"].as_str().unwrap().contains("/new/"));
     assert_eq!(in_indexes.count(), 2, "{}", run.out);
     fs::remove_dir_all(&inside).unwrap();
-    // Of the index itself this is a remark.
+    // In the index itself this is a remark.
     fs::create_dir(new.join("node/mine")).unwrap();
     fs::copy(out.join("other.pcap"), new.join("node/mine/copy.pcap")).unwrap();
     let run = index("add", &[&new, &new.join("node")]);
@@ -461,7 +461,7 @@ fn damage_is_named_by_its_capture_and_repaired() {
     assert!(is_whole(&a));
 }
 
-/// What part of a capture was indexed is indexed again.
+/// The part of a capture that was indexed is indexed again.
 #[test]
 fn a_repaired_capture_has_the_packets_that_it_had() {
     let folder = TempDir::new().unwrap();
@@ -500,7 +500,7 @@ fn errors_of_captures_that_are_known_are_said_once() {
     assert_eq!(damaged.count(), 2, "{stats}");
     let run = index("search", &[&archive, Path::new("--host"), Path::new("192.0.2.1")]);
     assert!(run.err.contains("of 2 captures the index holds only some packets"), "{}", run.err);
-    // What was copied again is indexed in its place.
+    // A capture that was copied again is indexed in its place.
     fs::write(captures.join("first.pcap"), &bytes).unwrap();
     assert_eq!(index("add", &[&archive, &captures]).code, Some(0));
     let stats = index("stats", &[&archive, Path::new("--captures")]).done();

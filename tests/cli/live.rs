@@ -106,7 +106,7 @@ fn a_row_comes_by_the_clock_while_no_packet_does_and_not_before() {
         // faster than another.
         let least = Duration::from_millis(910 + 500 - 50);
         assert!(written.elapsed() >= least, "{:?}", written.elapsed());
-        // What comes later than that is counted, and its row is written again.
+        // A packet that comes later than that is counted, and its row is written again.
         pipe.write_all(&second(100)).unwrap();
         assert_eq!(row(&lines), (100, 20, true));
         drop(pipe);
@@ -298,8 +298,8 @@ fn a_directory_into_which_captures_are_written_is_followed() {
     interrupted(child, &lines);
 }
 
-/// What a rotating capturer and its user do to files: each packet counts once, and what is uncertain
-/// is said.
+/// Files of a rotating capturer are renamed, compressed and copied: each packet counts once, and
+/// doubts are reported.
 #[test]
 fn a_followed_file_that_is_renamed_compressed_or_copied_counts_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -451,7 +451,7 @@ fn a_followed_file_that_cannot_be_read_is_one_error_and_is_tried_again_when_it_c
     }
 }
 
-/// What it had meanwhile may be lost, or nothing is.
+/// Packets that it had meanwhile may be lost, or none.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_followed_file_that_could_not_be_read_for_a_time_is_an_error_if_some_of_it_is_gone() {

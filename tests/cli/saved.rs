@@ -79,7 +79,7 @@ fn a_saved_filter_knows_what_was_counted() {
     assert_eq!(run.out, "203.0.113.1,203.0.113.2\tno\n");
 }
 
-/// What it lacks it would deny, so it says that it lacks something; and it replaces no filter that a
+/// It would deny the elements that it lacks, so it says that it lacks some; and it replaces no filter that a
 /// count went on from.
 #[test]
 fn a_filter_of_a_damaged_capture_says_so() {

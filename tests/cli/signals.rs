@@ -207,7 +207,7 @@ fn a_signal_ends_the_reading_of_a_file() {
         assert_eq!(partial[totals]["complete"], false, "{command}");
         partial[totals]["complete"] = true.into();
         partial["inputs"][0]["path"] = text(&cut).into();
-        // What a signal ended has no digest, and another command line.
+        // An interrupted run has no digest, and another command line.
         if command == "compare" {
             partial["digests"] = whole["digests"].clone();
             partial["parameters"]["command"] = whole["parameters"]["command"].clone();
@@ -490,7 +490,7 @@ fn generate_leaves_nothing_when_interrupted() {
     check_end(&run, "TERM");
     assert_eq!(run.out, "");
     assert!(names_in(folder.path()).is_empty());
-    // What went into a pipe is there.
+    // Bytes that went into a pipe are there.
     let mut child = start(&["generate", "--packets", "100M", "-w", "-"]);
     let mut pipe = child.stdout.take().unwrap();
     pipe.read_exact(&mut [0; 24]).unwrap();

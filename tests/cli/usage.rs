@@ -263,7 +263,7 @@ fn short_help_fits_one_screen() {
     assert!(places.is_sorted(), "{help}");
 }
 
-/// What most people need comes first.
+/// The commands that most people need come first.
 #[test]
 fn commands_are_listed_in_the_order_in_which_people_need_them() {
     let help = flowsieve(&["-h"]).done();
@@ -284,7 +284,7 @@ fn commands_are_listed_in_the_order_in_which_people_need_them() {
     assert!(places.is_sorted(), "{help}");
 }
 
-/// What is said of a file that cannot be made has the name that was given, and no other.
+/// The error of a file that cannot be made names it as the user did, and in no other way.
 #[test]
 fn a_temporary_file_is_not_named() {
     let page = "/no/such/dir/x.html";

@@ -162,7 +162,7 @@ fn every_format_tells_them_and_the_default_none() {
     let estimate = of_slices[0]["combinations"][1]["estimate"].as_f64().unwrap();
     let last = &first[first.len() - 3..];
     assert_eq!((last[0], last[1]), (&*format!("{estimate:.0}"), "±"), "{table}");
-    // What nobody asked for is nowhere.
+    // Combinations that nobody asked for are nowhere.
     for format in ["json", "jsonl", "csv", "table"] {
         let plain = flowsieve(&["count", "--format", format, CAPTURE]).done();
         assert!(!plain.contains("combinations") && !plain.contains("design"));
@@ -318,7 +318,7 @@ fn matrices_count_single_attributes_without_bias_and_others_from_below() {
     let line = [DNS, &["--want", "src,dst", "--expect", "3k", "--filter", "bfm", capture]].concat();
     let table = flowsieve(&[&["count"], line.as_slice()].concat()).done();
     assert!(table.contains("≥ ") && table.contains("a lower bound"), "{table}");
-    // What MDBFs answer they do not count.
+    // MDBFs answer combinations without counting them.
     let document =
         counted(&[DNS, &["--want", "src", "--expect", "3k", "--filter", "mdbf", capture]].concat());
     let count = &document["totals"]["combinations"][0];
@@ -361,7 +361,7 @@ fn a_filter_that_is_too_small_for_combinations_claims_no_upper_bound() {
     combinations.iter().for_each(within);
     assert_eq!(document["totals"]["saturated_slices"], 1, "{document}");
     assert!(document["slices"][0]["upper"].is_null(), "{document}");
-    // Of a matrix only the values of single attributes have an estimate, and little memory each.
+    // A matrix estimates only the values of single attributes, which have little memory each.
     let line = ["--filter", "bfm", "--memory", "512", "--slice", "all", CAPTURE];
     let document = counted(&[&wants[..], &line].concat());
     array(&document["slices"][0]["combinations"])
@@ -421,7 +421,7 @@ fn check_command(options: &[&str]) {
     assert_eq!(counted.iter().collect::<Vec<_>>(), partial);
 }
 
-/// What `plan` prints builds what it planned.
+/// The command that `plan` prints builds the planned filter.
 #[test]
 fn the_command_of_a_plan_builds_what_it_planned() {
     let pairs = ["--want", "src,dst:3", "--want", "src:1"];
@@ -471,7 +471,7 @@ fn the_command_of_a_plan_builds_what_it_planned() {
     ] {
         check_command(options);
     }
-    // What `count` has no options for gets no command.
+    // Plans for which `count` has no options get no command.
     for options in [
         &["--attributes", "3", "--expect", "1000"][..],
         &["--expect", "1k", "--attribute-fpr", "0.01"],

@@ -1,4 +1,4 @@
-//! What the planner plans can be built: the filter of a row has the row's parameters and its bytes.
+//! Plans can be built: the filter of a row has the row's parameters and its bytes.
 
 #![expect(clippy::float_cmp, reason = "whole numbers are exact")]
 
@@ -10,7 +10,7 @@ use flowsieve::filters::{
 use flowsieve::planner::{Elements, Goal, Origin, PlanRequest, PlanRow, Structure, Wanted, plan};
 use proptest::prelude::*;
 
-/// What a row says of its filter, field by field.
+/// Compares a row with its filter, field by field.
 fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
     let Structure::Filter(kind) = row.structure else {
         prop_assert_eq!(row.spec().cloned(), None);

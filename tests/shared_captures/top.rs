@@ -15,7 +15,7 @@ const LEAST_CAPTURES: usize = 30;
 /// Bytes of the largest of them: tshark takes its time.
 const LARGEST: u64 = 1 << 20;
 
-/// What tshark says of a packet: both addresses of its outermost header, and the destination port.
+/// A packet as tshark shows it: both addresses of its outermost header, and the destination port.
 struct Packet {
     src: String,
     dst: String,
@@ -84,7 +84,7 @@ fn packets(path: &Path) -> Option<Vec<Packet>> {
         if cells[at].is_empty() {
             return None;
         }
-        // Of ports in a tunnel, or quoted in an ICMP error, the outermost header has none.
+        // Ports in a tunnel, or quoted in an ICMP error, are not those of the outermost header.
         let mut upper = protocols[outermost + 1..].iter();
         let upper = upper.find(|name| !name.starts_with("ipv6."));
         let mut transport = ["tcp", "udp", "sctp"].iter();

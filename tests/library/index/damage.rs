@@ -228,7 +228,7 @@ fn without_both_files_of_its_captures_a_segment_is_named_and_no_writer_goes_on()
     }
 }
 
-/// What is whole of a capture that has changed may be all that is left of it.
+/// The undamaged part of a capture that has changed may be all that is left of it.
 #[test]
 fn a_repair_keeps_what_is_whole_of_a_capture_that_has_changed() {
     let folder = TempDir::new().unwrap();

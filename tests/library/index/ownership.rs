@@ -440,7 +440,7 @@ fn a_build_replaces_no_file_that_is_only_called_like_its_own() {
         assert!(matches!(create("folder", &[]), Err(IndexError::Plan(_))), "{name}");
         fs::remove_file(folder.join(name)).unwrap();
     }
-    // What a killed build left is in nobody's way, and stays.
+    // Files that a killed build left are in nobody's way, and stay.
     for name in ["catalog.json", "node/node.json"] {
         let name = &format!("{name}.{:032x}.new", 0xa1b2_u32);
         fs::write(folder.join(name), "{\"sch").unwrap();
@@ -668,7 +668,7 @@ fn pipes_in_an_index_are_not_waited_for() {
         let _ = search(&archive, &query, &StopFlag::default(), &mut Kept::default());
         let _ = (verify(&archive), stats(&archive));
         if let Ok(mut changing) = IndexWriter::open(&archive) {
-            // What it holds is read, too.
+            // Its content is read, too.
             let damage = verify(&archive).unwrap().damage;
             let _ = changing.repair(&damage, &());
             drop(changing);
@@ -803,7 +803,7 @@ fn the_node_of_a_renamed_original_is_taken_only_by_adopt_and_can_be_taken_back()
     let told = place.refused("B");
     assert!(told.contains("no copy of it") && told.contains("if that index is gone"), "{told}");
     assert_eq!(records("B/node"), before);
-    // What nobody can tell: the user says that the original is gone.
+    // Only the user can tell that the original is gone.
     adopt(&place.at("B"), &[]).unwrap();
     drop(writer(&place.at("B")));
     assert_eq!(records("B/node"), before);
@@ -941,7 +941,7 @@ fn a_file_that_is_called_like_a_journal_stays() {
     }
 }
 
-/// What a killed writer leaves is deleted by name, and a journal can name nothing else.
+/// Files of a killed writer are deleted by name, and a journal can name nothing else.
 #[test]
 fn a_journal_names_files_of_the_index_only() {
     let place = Place::with_nodes(&["n1"]);

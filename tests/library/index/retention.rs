@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What the index says of these questions, and how it came to it.
+/// Returns the answers of the index to these questions, and its explanations.
 fn behaviour(archive: &Path, questions: &[Question]) -> Vec<(Vec<Record>, Explained)> {
     let ask = |question: &Question| {
         let (found, explained) = ask(archive, &question.query());
@@ -73,7 +73,7 @@ fn drop_what_was_added(
     assert_eq!(dropping.drop_captures(folder.path()).unwrap(), stay.len());
     dropping.commit().unwrap();
     for (question, (records, explained)) in questions.iter().zip(behaviour(&with, &questions)) {
-        // Of prefixes filters know nothing.
+        // Filters know nothing of prefixes.
         let prefixes = [&question.src, &question.dst, &question.host];
         let exact =
             prefixes.iter().all(|text| text.as_ref().is_none_or(|text| !text.contains('/')));

@@ -1,4 +1,4 @@
-//! What a flag that is set in the midst of the work leaves: nothing that is half done.
+//! A flag that is set in the midst of the work leaves nothing half done.
 
 use super::questions::Question;
 use super::{ask, build, pieces, settings, writer};
@@ -46,7 +46,7 @@ impl<F: FnOnce()> Watch for Changing<F> {
     }
 }
 
-/// What was appended behind the packets that were read could be taken for indexed.
+/// Bytes appended behind the packets that were read could be taken for indexed.
 #[test]
 fn what_is_appended_while_a_capture_is_read_is_left_to_the_next_writer() {
     let folder = TempDir::new().unwrap();

@@ -85,7 +85,7 @@ proptest! {
     }
 }
 
-/// Of any 2^16 neighbours no two have the same image, and the images are neighbours too.
+/// No two of any 2^16 neighbours have the same image, and the images are neighbours too.
 #[test]
 fn a_network_is_mapped_onto_a_network() {
     let pan = CryptoPan::new(&SAMPLE_KEY);
@@ -145,8 +145,8 @@ fn mac_addresses_are_mapped_as_by_another_implementation() {
     }
 }
 
-/// Of any 2^17 addresses, more than are remembered, no two have the same image; what says what an
-/// address is stays.
+/// No two of any 2^17 addresses, more than are remembered, have the same image; the bits that tell
+/// the kind of an address stay.
 #[test]
 fn mac_addresses_are_mapped_one_to_one() {
     for (vendor, kept) in [(VendorPart::Replaced, [3, 0, 0]), (VendorPart::Kept, [255; 3])] {
@@ -523,6 +523,7 @@ const HOST: [u8; 6] = [0, 0x1b, 0x21, 1, 2, 3];
 const OTHER: [u8; 6] = [0, 0x1b, 0x21, 4, 5, 6];
 
 /// Frames of several links around the same packet, each with the places of its addresses.
+#[allow(clippy::too_many_lines, reason = "a test may tell a long story")]
 fn frames_of_links() -> Vec<(u16, Vec<u8>, Vec<usize>)> {
     let packet = ipv4(17, &udp(9999, ends4(), b"inside"));
     let llc = [&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &packet[..]].concat();
@@ -621,7 +622,7 @@ fn frames_of_links() -> Vec<(u16, Vec<u8>, Vec<usize>)> {
     ]
 }
 
-/// Of every link layer, its MAC addresses change into their images, and nothing besides them and
+/// The MAC addresses of every link layer change into their images, and nothing besides them and
 /// what the same frame without a link has changed.
 #[test]
 fn mac_addresses_of_link_layers_are_mapped() {
@@ -734,7 +735,7 @@ fn mac_addresses_in_messages_are_mapped() {
         assert_eq!(message[34..246], dhcp(&identifier)[34..246]);
         assert_eq!(message[246..], dhcp(&new_identifier)[246..]);
     }
-    // What is no DHCP, and what was cut off.
+    // Other messages than DHCP, and one that was cut off.
     let old = ethernet(0x0800, &ipv4(17, &udp(9999, ends4(), &dhcp(&[1]))));
     assert_eq!(anonymized(&old)[14 + 20 + 8..], dhcp(&[1]));
     let old = ethernet(0x0800, &ipv4(17, &udp(67, ends4(), &dhcp(&[&[1], &HOST[..]].concat()))));
@@ -780,7 +781,7 @@ proptest! {
         let mut images = images();
         rewrite(&mut new, &places, &mut images);
         let map = &mut images.ip;
-        // What was found before is found after, in the same places, and its addresses are the
+        // Everything that was found before is found after, in the same places, and its addresses are the
         // images.
         let of = |frame: &[u8]| Decoder::default().decode(LinkType(link), frame).ok().map(|p| p.addresses);
         if let Some(old) = of(&frame) {

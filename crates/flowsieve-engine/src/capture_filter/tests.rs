@@ -303,7 +303,7 @@ fn dns_messages_are_asked_for_what_they_are() {
     }
     let web = ethernet(0x0800, &v4(6, &tcp(1234, 80)));
     assert!(!matches("dns", &web) && matches("not dns", &web));
-    // What was not captured is neither.
+    // A message that was not captured is neither.
     let cut = &query[..query.len() - 6];
     assert!(!matches("dns response", cut) && !matches("not dns response", cut));
     let on_80 = filter("dns").with_dns_ports(&[80]);
@@ -444,7 +444,7 @@ proptest! {
         }
     }
 
-    /// What a filter does not match its opposite matches, unless a byte is missing.
+    /// A packet that a filter does not match matches its opposite, unless a byte is missing.
     #[test]
     fn whole_frames_match_a_filter_or_its_opposite(
         text in texts(),

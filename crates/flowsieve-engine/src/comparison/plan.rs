@@ -44,7 +44,7 @@ impl Contender {
         }
     }
 
-    /// Of the elements of a slice those that the structure sees at most; `None` if that is all.
+    /// Returns how many elements of a slice the structure sees at most; `None` if it may see all.
     pub(super) fn sees_at_most(self, floors: Floors) -> Option<u64> {
         match self.filter()? {
             FilterKind::Mdbf => Some(floors.new_values),

@@ -21,7 +21,7 @@ use std::mem::{size_of, take};
 use std::sync::Arc;
 use std::thread::Scope;
 
-/// What is left of a slice: digests of its first sightings in the order of the trace, and questions
+/// The list that is kept of a slice: digests of its first sightings in the order of the trace, and questions
 /// about it.
 #[derive(Debug, Default)]
 pub(super) struct SliceList {

@@ -41,7 +41,7 @@ fn check_in(outside: impl Fn(&[u8]) -> Vec<u8>, headers: &[u8]) {
         };
         assert_eq!(addresses(Tunnel::Inner, &packet[..cut]), expected);
     }
-    // What is no IP header inside, neither.
+    // Nor an inner header that is not IP.
     let damaged = outside(&join(&[headers, &[0xf5; 40]]));
     assert_eq!(addresses(Tunnel::Inner, &damaged), Some(V6));
     let mut later = v4(4, &packet);
@@ -151,7 +151,7 @@ fn teredo() {
 fn no_tunnels() {
     let inner = v4(6, &[7; 30]);
     let check = |packet: &[u8]| assert_eq!(addresses(Tunnel::Inner, packet), Some(V6));
-    // What an error of ICMP quotes; other ports; control messages of tunnels.
+    // Packets quoted by ICMP errors; other ports; control messages of tunnels.
     check(&v6(58, &join(&[&[1, 0, 0, 0, 0, 0, 0, 0], &inner])));
     check(&v6(1, &join(&[&[3, 0, 0, 0, 0, 0, 0, 0], &inner])));
     check(&v6(17, &udp(53, 1000, &inner)));

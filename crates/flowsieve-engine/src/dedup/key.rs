@@ -1,4 +1,4 @@
-//! What makes two packets the same: a digest of 128 bits of everything in which they must agree.
+//! The key by which two packets are the same: a digest of 128 bits of everything in which they must agree.
 //!
 //! XXH3 over an explicit encoding, with a secret made from the run's seed. What is long (a packet
 //! behind the fields that change on the way, a payload) is digested first where it lies; its digest

@@ -76,7 +76,7 @@ named_enum! {
 /// A run.
 #[derive(Clone, Debug)]
 pub struct DedupPlan {
-    /// What is read. There is one thread that reads and compares if packets are written, or if a
+    /// The inputs. There is one thread that reads and compares if packets are written, or if a
     /// packet alone does not say what it is compared by.
     pub trace: TracePlan,
     /// Definition of equal packets.

@@ -1,7 +1,7 @@
 //! The loop: the next packets, their keys, the window's answer for each, and their writers.
 
 use super::approximate::Approximate;
-use super::batch::{KeyBatch, KeyMaker};
+use super::batch::{KeyBatch, KeyBatchBuilder};
 use super::key::Keyer;
 use super::plan::{DedupPlan, SnapLength, WindowWidth};
 use super::results::{DedupSummary, DropKind, Drops};
@@ -116,10 +116,10 @@ fn filter<W: Write + Send + 'static>(
 /// Makes keys in the threads that read, where nothing is written.
 fn tally(plan: &DedupPlan, keyer: Keyer, watch: &dyn Watch) -> Result<DedupSummary, RunError> {
     let mut run = DedupRun::new(plan);
-    let maker = Arc::new(KeyMaker(keyer));
+    let builder = Arc::new(KeyBatchBuilder(keyer));
     let threads = plan.trace.threads.saturating_sub(1);
     let (inputs, interrupted) = thread::scope(|scope| {
-        plan.trace.feeds(scope, watch, &maker, threads, false).drain(watch, |_, feed, count| {
+        plan.trace.feeds(scope, watch, &builder, threads, false).drain(watch, |_, feed, count| {
             let first = feed.cursor;
             feed.cursor += count;
             run.take(&mut feed.batch, first..feed.cursor);
@@ -144,8 +144,8 @@ struct DedupRun {
     not_compared: u64,
     out_of_order: u64,
     last_ns: i64,
-    /// Of the packets taken last: digests and stamps of those that are compared, and whether they
-    /// are repeats.
+    /// Digests and stamps of those of the last packets that are compared, and whether they are
+    /// repeats.
     digests: Vec<u128>,
     stamps: Vec<i64>,
     repeats: Vec<bool>,

@@ -1,6 +1,6 @@
 //! The filter that follows the window: whose answer is taken first.
 //!
-//! What leaves the window is removed from filters with counters. The rotating one needs no removal:
+//! Packets that leave the window are removed from filters with counters. The rotating one needs no removal:
 //! three Bloom filters in lines take turns, each for half of a window, and the oldest is cleared
 //! when nothing in it belongs to the window any more.
 

@@ -268,7 +268,7 @@ impl HeaderReader {
         }
     }
 
-    /// What a record says of its ends. If its packets went one way only, elements with one address
+    /// Returns the ends that a record states. If its packets went one way only, elements with one address
     /// need no other.
     fn logged(&self, entry: &LogEntry, one_way: bool) -> Result<HeaderFields<'static>, Skip> {
         let (protocol, from, to) = match entry.transport {

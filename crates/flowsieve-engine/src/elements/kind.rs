@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// Most fields of a key: of two attributes that decide each other, it has one.
 pub(super) const MOST_FIELDS: usize = Attribute::ALL.len() - 1;
 
-/// What is counted: a key, which is made of fields of a packet's headers.
+/// A kind of element: a key, which is made of fields of a packet's headers.
 ///
 /// The usual keys have [names](Self::named); others are written as their fields.
 ///

@@ -1,4 +1,4 @@
-//! What is counted: kinds of elements, their byte encoding and digests, and the step from a packet
+//! Elements: their kinds, byte encoding and digests, and the step from a packet
 //! or a record of a log to elements. This module knows no filter.
 
 mod batch;

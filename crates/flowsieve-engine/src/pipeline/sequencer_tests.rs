@@ -1,5 +1,6 @@
 //! Slices that are closed, shown and opened again at any moment.
 
+#![allow(clippy::too_many_lines, reason = "a test may tell a long story")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use super::collector::Collector;

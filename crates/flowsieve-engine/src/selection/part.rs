@@ -34,7 +34,7 @@ impl From<&Selection> for SelectedPart {
 }
 
 impl SelectedPart {
-    /// What selects these packets; the capture filter asks this IP header.
+    /// Returns the selection of these packets; its capture filter asks this IP header.
     ///
     /// # Errors
     ///

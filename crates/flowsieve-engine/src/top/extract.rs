@@ -383,7 +383,7 @@ mod tests {
         }
     }
 
-    /// Of both parts together, so that no two questions are mixed up and no two elements are one.
+    /// Digests are of both parts together, so that no two questions are mixed up and no two elements are one.
     #[test]
     fn digests_are_those_of_key_and_other() {
         let values = HeaderFields {

@@ -7,7 +7,7 @@
 //! all, a cell with `v` holds (v n - L) / (n - 1) of its own in expectation. A flood of keys that
 //! are seen once therefore only replaces itself.
 //!
-//! Of a key that is held: the lower bound rests on its first sightings, which were all different;
+//! The lower bound of a key that is held rests on its first sightings, which were all different;
 //! the upper bound adds all of its cell to what its weights say. A key that is not held has at most
 //! what is in its cell.
 //!
@@ -629,7 +629,7 @@ fn firsts_first(weights: &[Weight], order: &mut [u8; TOGETHER]) -> usize {
     firsts
 }
 
-/// What follows from the cells for any key that comes: it has `v · of_cell - of_others` of a cell
+/// The loss of any key that comes, from the cells: it has `v · of_cell - of_others` of a cell
 /// with v.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
@@ -808,7 +808,7 @@ mod tests {
         }
     }
 
-    /// What a key that comes back has lost is estimated without bias, over many choices of cells.
+    /// The loss of a key that comes back is estimated without bias, over many choices of cells.
     #[test]
     fn losses_are_unbiased() {
         let (mut sum, runs) = (0.0, 400);

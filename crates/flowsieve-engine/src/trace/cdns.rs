@@ -752,7 +752,7 @@ mod tests {
                 assert!(log.entries.len() >= records, "{cut}");
                 records = log.entries.len();
             }
-            // Of an array whose length is known the last record ends where the file does.
+            // The last record of an array of known length ends where the file does.
             assert!(records >= 7, "{records}");
         }
     }

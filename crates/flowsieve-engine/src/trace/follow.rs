@@ -918,7 +918,7 @@ mod tests {
             ring.overwrite("ring2", &closed[..24]);
             ring.append("ring2", &pcapng(0, [count + 4])[48..]);
             ring.await_packets(1..=count + 4);
-            // What is made of it has the other header.
+            // The compressed file has the other header.
             ring.write("ring1.gz", gzip(&closed));
             fs::remove_file(ring.path("ring1")).unwrap();
             ring.end(1..=count + 4, &[]);

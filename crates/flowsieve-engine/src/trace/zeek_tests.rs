@@ -68,7 +68,7 @@ fn connections_are_flows() {
     assert_eq!(flow(0).end_ns, 1_700_000_000_750_000_000);
     assert_eq!((flow(0).packets, flow(0).bytes), ([1, 2], [60, 300]));
     assert_eq!(flow(0).directions(), [true, true]);
-    // Of ICMP the columns of the ports have type and code.
+    // The port columns of ICMP have type and code.
     assert_eq!(log.entries[1].transport, Some((58, 0, 0)));
     assert_eq!(flow(1).end_ns, log.entries[1].time_ns);
     assert_eq!(flow(1).directions(), [true, false]);

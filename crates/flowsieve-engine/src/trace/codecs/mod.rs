@@ -78,7 +78,8 @@ impl Step {
     }
 }
 
-/// What follows the last frame: zeros, which tapes and block devices append, or something else.
+/// Steps over the zeros that tapes and block devices append to the last frame; other bytes are
+/// damage.
 fn trailing(input: &mut Input, otherwise: &str) -> Step {
     if input.only_zeros_left() { Step::produced(0) } else { Step::damaged(0, otherwise) }
 }

@@ -1,4 +1,4 @@
-//! What workers decompress against what the codec does alone: the same bytes, and the same end.
+//! Workers decompress as the codec does alone: the same bytes, and the same end.
 
 use std::io::{Cursor, Read, Write};
 
@@ -36,7 +36,7 @@ struct Content {
 }
 
 impl Content {
-    /// What is compressed well, hardly, not at all, or into one byte a block.
+    /// Bytes that are compressed well, hardly, not at all, or into one byte a block.
     fn bytes(&self) -> Vec<u8> {
         let mut state = self.length as u64 + 1;
         let mut random = || {

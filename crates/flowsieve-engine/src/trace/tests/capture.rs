@@ -1,4 +1,4 @@
-//! What is the same for all containers: compression around them, counters, and a first look.
+//! Behaviour of all containers: compression around them, counters, and a first look.
 
 use std::io::Write;
 use std::path::Path;

@@ -45,7 +45,7 @@ pub struct WriteFormat {
 }
 
 impl WriteFormat {
-    /// What a file of this name should hold: pcap if it ends in `.pcap`, `.cap`, `.dmp` or `.dump`,
+    /// Returns the format of a file of this name: pcap if it ends in `.pcap`, `.cap`, `.dmp` or `.dump`,
     /// else pcapng; compressed if `.gz`, `.zst`, `.xz`, `.bz2` or `.lz4` follows.
     pub fn of_name(path: &Path) -> Self {
         let ending = |path: &Path| {

@@ -55,7 +55,7 @@ impl PcapWriter {
             head
         } else {
             let only = match batch.interfaces {
-                // Of a pcap file: its interface has no options, and no packet has a record.
+                // A pcap file: its interface has no options, and no packet has a record.
                 [one] if self.single_input && batch.records.is_empty() => Some(one),
                 _ => None,
             };

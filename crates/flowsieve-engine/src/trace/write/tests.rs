@@ -1,4 +1,4 @@
-//! What was written is read again: by our reader, and block by block.
+//! Written captures are read again: by our reader, and block by block.
 
 use std::io::Cursor;
 use std::path::Path;
