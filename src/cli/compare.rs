@@ -214,12 +214,15 @@ fn parse_probes(text: &str) -> Result<ProbeRule, String> {
     }
 }
 
-/// The structures by default.
-const USUAL: [Contender; 3] = [
+/// The pair of the papers.
+const PUBLISHED: [Contender; 2] = [
     Contender::Plain(Structure::Filter(FilterKind::Mdbf)),
     Contender::Plain(Structure::Filter(FilterKind::Cmdbf)),
-    Contender::Plain(Structure::Filter(FilterKind::Bloom)),
 ];
+
+/// The structures by default.
+const USUAL: [Contender; 3] =
+    [PUBLISHED[0], PUBLISHED[1], Contender::Plain(Structure::Filter(FilterKind::Bloom))];
 
 pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     let files = run.start_on(&args.trace.input, false, args.speech.is_quiet())?;
@@ -319,12 +322,6 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
     ])?;
     Ok(run.end(&all, args.speech, PARTIAL))
 }
-
-/// The pair of the papers.
-const PUBLISHED: [Contender; 2] = [
-    Contender::Plain(Structure::Filter(FilterKind::Mdbf)),
-    Contender::Plain(Structure::Filter(FilterKind::Cmdbf)),
-];
 
 /// Options that change no number: the command line without them is the same for all formats and
 /// numbers of threads.

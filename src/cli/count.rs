@@ -1,6 +1,7 @@
 //! `flowsieve count`: distinct elements in each time slice.
 
 use super::design::DesignArgs;
+use super::destination::{is_standard_output, is_written_at_once};
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::filter::load;
 use super::od::OdArgs;
@@ -8,7 +9,7 @@ use super::options::{
     ExactArgs, FormatArgs, LiveArgs, OutputArgs, RowsArgs, SeedArgs, SpeechArgs, ThreadArgs,
     TraceArgs,
 };
-use super::output::{Ending, Output, is_standard_output, is_written_at_once};
+use super::output::{Ending, Output};
 use super::replaced::Replaced;
 use super::run::{PARTIAL, Run, UNWRITTEN, all_written};
 use super::same_file::keep_apart;

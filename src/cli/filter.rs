@@ -1,7 +1,8 @@
 //! `flowsieve filter`: saved filters, looked at, asked, united and intersected.
 
+use super::destination::is_written_at_once;
 use super::options::{FormatArgs, OutputArgs};
-use super::output::{Ending, Output, is_written_at_once};
+use super::output::{Ending, Output};
 use super::replaced::Replaced;
 use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;

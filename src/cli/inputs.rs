@@ -1,6 +1,6 @@
 //! The files that are read, from those that the user named.
 
-use super::output::is_standard;
+use super::destination::is_standard;
 use super::same_file::FileId;
 use flowsieve::index::{index_around, is_named_index_file};
 use flowsieve::pipeline::InputResult;

@@ -7,6 +7,7 @@ mod count;
 mod dedup;
 mod describe;
 mod design;
+mod destination;
 mod divided;
 mod export;
 mod filter;

@@ -1,6 +1,6 @@
 //! A file that has no name until it is complete, so that nothing is left of a run that is killed.
 
-use super::output::folder_of;
+use super::destination::folder_of;
 #[cfg(unix)]
 use std::fs::Permissions;
 use std::fs::{self, File, Metadata};

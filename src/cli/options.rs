@@ -4,7 +4,8 @@
 //! show it as the description of each command with the block.
 
 use super::UsageError;
-use super::output::{Output, is_shown, is_standard, is_standard_output, unwritten};
+use super::destination::{is_standard, is_standard_output};
+use super::output::{Output, is_shown, unwritten};
 use super::run::{Run, all_written};
 use super::timezone::ZoneArgs;
 use super::units::{

@@ -3,6 +3,11 @@
 //! Results of a run that was interrupted or failed get the name with `.partial` behind it.
 
 use super::UsageError;
+#[cfg(unix)]
+use super::destination::metadata_of;
+use super::destination::{
+    destination, folder_of, is_special, is_standard, is_standard_output, is_stream,
+};
 use super::host::{self, HostWriter};
 use super::new_file::NewFile;
 use super::same_file::keep_apart;
@@ -12,7 +17,7 @@ use flowsieve::report::TerminalStyle;
 use flowsieve::trace::StopFlag;
 use flowsieve_engine::internal::Shown;
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -353,12 +358,6 @@ fn open_read(options: &OpenOptions, path: &Path, is_ended: &dyn Fn() -> bool) ->
     options.open(path)
 }
 
-/// Returns the folder of a file.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
-}
-
 impl Target {
     /// Opens what `destination` returned.
     fn of_destination(path: &Path, is_ended: &dyn Fn() -> bool) -> io::Result<Self> {
@@ -439,12 +438,6 @@ fn terminal_width() -> usize {
     size.map_or(USUAL_WIDTH, |(width, _)| width.0.into())
 }
 
-/// Returns what the system says of an open file.
-#[cfg(unix)]
-pub(crate) fn metadata_of(file: &impl std::os::fd::AsFd) -> io::Result<Metadata> {
-    File::from(file.as_fd().try_clone_to_owned()?).metadata()
-}
-
 /// Returns whether standard output is a pipe: whatever reads it may write to the terminal at any
 /// time.
 pub(crate) fn is_piped() -> bool {
@@ -467,73 +460,6 @@ pub(crate) fn is_shown() -> bool {
 /// Returns whether standard input is a terminal.
 pub(crate) fn is_typed() -> bool {
     host::current().is_none() && io::stdin().is_terminal()
-}
-
-/// Returns whether this is the name of standard input or output.
-pub(crate) fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// Returns whether results of this name go to standard output: `-`, and each name of the file or
-/// pipe that it is, such as `/dev/stdout`.
-pub(crate) fn is_standard_output(path: &Path) -> bool {
-    is_standard(path) || is_stream(path, &io::stdout())
-}
-
-/// Returns whether this is a name of the file, pipe or terminal that is open here. Other devices,
-/// such as `/dev/null`, can be opened twice.
-#[cfg(unix)]
-fn is_stream(path: &Path, stream: &(impl std::os::fd::AsFd + IsTerminal)) -> bool {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    let is_alone = |data: &Metadata| !data.file_type().is_char_device() || stream.is_terminal();
-    let named = fs::metadata(path).ok().filter(is_alone);
-    named
-        .zip(metadata_of(stream).ok())
-        .is_some_and(|(named, stream)| (named.dev(), named.ino()) == (stream.dev(), stream.ino()))
-}
-
-#[cfg(not(unix))]
-fn is_stream<S>(_: &Path, _: &S) -> bool {
-    false
-}
-
-/// Most links that lead to a file, as on Linux.
-const MOST_LINKS: usize = 40;
-
-/// Returns the file that results of this name replace, which may not be there yet: where a link
-/// leads, so that the link stays. A link stays what it is if it is one to an open file, such as
-/// `/dev/fd/3`, or if the system forbids to follow it, as one of another user in `/tmp`.
-pub(crate) fn destination(path: &Path) -> PathBuf {
-    let is_forbidden = |path: &Path| {
-        fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
-    };
-    let mut path = path.to_owned();
-    for _ in 0..MOST_LINKS {
-        match fs::read_link(&path) {
-            Ok(target) if !is_open_file(&path) && !is_forbidden(&path) => {
-                path = folder_of(&path).join(target);
-            }
-            _ => break,
-        }
-    }
-    path
-}
-
-/// Returns whether this is a name of a file that a process has open.
-fn is_open_file(path: &Path) -> bool {
-    fs::canonicalize(folder_of(path)).is_ok_and(|folder| folder.starts_with("/proc"))
-}
-
-/// Returns whether results go directly to their destination (standard output, a device or an open
-/// file), and not into a new file that replaces the old one at the end.
-pub(crate) fn is_written_at_once(path: &Path) -> bool {
-    is_standard_output(path) || is_special(&destination(path)).is_some()
-}
-
-/// Returns `None` if a new file may take this name; otherwise whether it is a regular file.
-fn is_special(path: &Path) -> Option<bool> {
-    let data = fs::metadata(path).ok()?;
-    (!data.is_file() || is_open_file(path)).then_some(data.is_file())
 }
 
 #[cfg(all(test, unix))]

@@ -1,7 +1,8 @@
 //! Pages and figures as files: `--html` and `--svg`.
 
 use super::UsageError;
-use super::output::{Output, folder_of, is_standard_output};
+use super::destination::{folder_of, is_standard_output};
+use super::output::Output;
 use super::run::{Run, all_written};
 use anyhow::{Context, Result};
 use clap::Args;

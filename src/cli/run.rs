@@ -11,10 +11,11 @@
 //! | [`Run::commit`] | puts results in place, or marks them as partial |
 //! | [`Run::end`] | reports problems and speed, and returns the outcome |
 
+use super::destination::is_standard;
 use super::host::{Problem, current};
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
-use super::output::{Ending, Output, Partials, is_piped, is_standard, is_typed};
+use super::output::{Ending, Output, Partials, is_piped, is_typed};
 use super::problems::{outcome, report, say_times_out_of_range};
 use super::progress::Progress;
 use super::say::{is_seen, quoted, say};

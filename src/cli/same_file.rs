@@ -2,8 +2,8 @@
 
 use super::UsageError;
 #[cfg(unix)]
-use super::output::metadata_of;
-use super::output::{destination, folder_of, is_standard, is_standard_output};
+use super::destination::metadata_of;
+use super::destination::{destination, folder_of, is_standard, is_standard_output};
 use flowsieve::index::is_in_index;
 use flowsieve_engine::internal::Shown;
 #[cfg(unix)]

@@ -4,7 +4,7 @@ mod check;
 mod search;
 mod write;
 
-use super::output::{destination, folder_of, is_standard_output};
+use super::destination::{destination, folder_of, is_standard_output};
 use super::run::Run;
 use super::same_file::{is_redirected_to_file, keep_apart, name_of_output_in, within_index};
 use super::{Outcome, UsageError};

@@ -3,8 +3,9 @@
 use super::{ArchiveArgs, Outcome, explained, spare_index};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::{AnonymizeArgs, VendorArgs};
+use crate::cli::destination::is_standard_output;
 use crate::cli::options::{FormatArgs, OutputArgs, QuietArgs, RowsArgs, capture_filter};
-use crate::cli::output::{Output, is_standard_output, unwritten};
+use crate::cli::output::{Output, unwritten};
 use crate::cli::run::{PARTIAL, Run, all_written};
 use crate::cli::say::say;
 use crate::cli::timezone::ZoneArgs;
@@ -159,13 +160,7 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
         captures: BTreeMap::new(),
     };
     let searched = search(&args.index.archive, &query, run.stop(), &mut noting);
-    let explanation = searched.map_err(|error| match error {
-        IndexError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error => {
-            run.partials.keep_dropped();
-            explained(error)
-        }
-    })?;
+    let explanation = searched.map_err(|error| failed(run, error))?;
     run.set_interrupted(explanation.interrupted);
     run.add_problems(explanation.problems.clone());
     let Noting { report, captures, .. } = noting;
@@ -205,6 +200,17 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
         Outcome::Done if explanation.hits == 0 => Outcome::NothingFound,
         outcome => outcome,
     })
+}
+
+/// Explains why a search failed. What was found until then is kept if it can be written.
+fn failed(run: &Run, error: IndexError) -> anyhow::Error {
+    match error {
+        IndexError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
+        error => {
+            run.partials.keep_dropped();
+            explained(error)
+        }
+    }
 }
 
 /// Note shown when a run that writes packets was interrupted.

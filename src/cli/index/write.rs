@@ -2,9 +2,9 @@
 
 use super::{ArchiveArgs, Outcome, explained, folders_of};
 use crate::cli::UsageError;
+use crate::cli::destination::{folder_of, is_standard};
 use crate::cli::inputs::Inputs;
 use crate::cli::options::{DnsPortArgs, QuietArgs, SelectionArgs};
-use crate::cli::output::{folder_of, is_standard};
 use crate::cli::problems::say_times_out_of_range;
 use crate::cli::progress::Progress;
 use crate::cli::run::Run;
