@@ -114,7 +114,7 @@ pub(super) fn generated(
     let mut plan = GeneratePlan::new(kind, packets);
     plan.seed = settings.seed;
     plan.duration_ns = 20_000_000_000;
-    let file = NamedTempFile::new().map_err(ExperimentError::Temporary)?;
+    let file = NamedTempFile::new().map_err(|error| not_generated(&error))?;
     let (file, name) = file.into_parts();
     // Without a name, nothing is left behind however the program ends.
     let (path, name) = match in_proc(&file).filter(|path| path.is_file()) {
@@ -125,9 +125,15 @@ pub(super) fn generated(
         None => (name.to_path_buf(), Some(name)),
     };
     let mut out = io::BufWriter::new(&file);
-    generate(&plan, &mut out).and_then(|_| out.flush()).map_err(ExperimentError::Temporary)?;
+    generate(&plan, &mut out).and_then(|_| out.flush()).map_err(|error| not_generated(&error))?;
     drop(out);
     Ok(ExperimentCapture { name: "generated".into(), path, _generated: Some((file, name)) })
+}
+
+fn not_generated(error: &io::Error) -> ExperimentError {
+    ExperimentError(format!(
+        "traffic for the experiment cannot be written to the directory for temporary files ({error}); make room there, or name another one in TMPDIR"
+    ))
 }
 
 /// Returns another path to an open file.

@@ -139,7 +139,7 @@ fn read(
 ) -> Result<Triples, ExperimentError> {
     let rule = ElementRule { kind: ElementKind::DNS, ..ElementRule::default() };
     let extractor = Extractor::new(rule, &Headers::default(), Digester::new(0), true, false);
-    let unreadable = |error: crate::trace::TraceError| ExperimentError::Capture(error.to_string());
+    let unreadable = |error: crate::trace::TraceError| ExperimentError(error.to_string());
     let mut reader = Capture::open(&capture.path, InputFormat::Auto).map_err(unreadable)?;
     let mut batch = ElementBatch::default();
     let (mut seen, mut pairs) = (HashSet::new(), HashSet::new());

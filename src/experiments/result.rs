@@ -1,7 +1,5 @@
 //! The findings of an experiment as plain data, and the rules that judge its figures.
 
-use std::path::PathBuf;
-
 /// A published table or figure, recomputed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
@@ -441,29 +439,10 @@ impl Curve {
     }
 }
 
-/// Why an experiment has no result.
+/// Why an experiment has no result, in a sentence.
 #[derive(Debug, thiserror::Error)]
-pub enum ExperimentError {
-    /// A capture could not be read.
-    #[error("{0}")]
-    Capture(String),
-    /// The list of words could not be read.
-    #[error(
-        "{path}: the list of words cannot be read ({error}); name a text file with one word a line in FLOWSIEVE_WORDS, or unset it"
-    )]
-    Words {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        #[source]
-        error: std::io::Error,
-    },
-    /// Traffic could not be generated.
-    #[error(
-        "traffic for the experiment cannot be written to the directory for temporary files ({0}); make room there, or name another one in TMPDIR"
-    )]
-    Temporary(#[source] std::io::Error),
-}
+#[error("{0}")]
+pub struct ExperimentError(pub(super) String);
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use super::Settings;
 use super::result::ExperimentError;
+use flowsieve_engine::internal::Shown;
 use std::fs;
 
 /// Words of the report's list.
@@ -20,8 +21,12 @@ pub(super) fn words(settings: &Settings) -> Result<(Vec<Vec<u8>>, String), Exper
             ),
         ));
     };
-    let text =
-        fs::read(path).map_err(|error| ExperimentError::Words { path: path.clone(), error })?;
+    let text = fs::read(path).map_err(|error| {
+        ExperimentError(format!(
+            "{}: the list of words cannot be read ({error}); name a text file with one word a line in FLOWSIEVE_WORDS, or unset it",
+            path.shown()
+        ))
+    })?;
     let mut seen = std::collections::HashSet::new();
     let words: Vec<Vec<u8>> = text
         .split(|&byte| byte == b'\n')
