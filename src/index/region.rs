@@ -6,11 +6,17 @@ use super::elements::{self, Element, Family};
 use super::global::keys_of;
 use super::layout::{lists_file, records_file};
 use super::lists::Inverted;
-use super::segment_builder::RegionKeys;
 use super::{IndexError, Record, records, region_filter};
-use crate::hashing::sorted;
+use crate::hashing::{Digest, sorted};
 use std::collections::BTreeSet;
 use std::path::Path;
+
+/// The values of a region for the global level, and its filters.
+#[derive(Debug)]
+pub(super) struct RegionKeys {
+    pub(super) keys: Vec<Digest>,
+    pub(super) filters: Vec<u8>,
+}
 
 /// Returns the distinct elements of records by family, in an order that depends on nothing else.
 pub(super) fn elements_of(records: &[Record]) -> [Vec<Element>; 2] {

@@ -13,6 +13,7 @@ use super::catalog::{CaptureEntry, Catalog, FilterPlace, Region, Segment, Segmen
 use super::disk::{self, NewFiles};
 use super::global::Global;
 use super::layout::StoredFile;
+use super::region::RegionKeys;
 use super::{IndexError, rebuild};
 use crate::hashing::Digest;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -42,13 +43,6 @@ struct PartBuilder {
     keys: Vec<Digest>,
     /// Filters of regions that are not damaged.
     filters: HashMap<RegionId, Vec<u8>>,
-}
-
-/// The values of a region for the global level, and its filters.
-#[derive(Debug)]
-pub(super) struct RegionKeys {
-    pub(super) keys: Vec<Digest>,
-    pub(super) filters: Vec<u8>,
 }
 
 impl SegmentBuilder {

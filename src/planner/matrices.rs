@@ -3,13 +3,15 @@
 use super::climb::{Sized, best_families};
 use super::complex::Stored;
 use super::matrix::{Candidate, Matrix};
-use super::recommend::NEGLIGIBLE;
 use super::weights::best_weights;
 use super::{Design, Goal, Origin, PlanRequest, PlanRow, Structure};
 use crate::filters::matrix_sizing::attribute_size;
 use crate::filters::{
     CartesianSpec, FilterKind, FilterSpec, IndexMap, MAX_COMBINATIONS, MatrixSpec,
 };
+
+/// Rates below this one are as good as none.
+pub(super) const NEGLIGIBLE: f64 = 1e-9;
 
 /// Work of the search for weights, in rates of one combination with one k.
 pub(super) const WEIGHTS_WORK: u64 = 16_000_000;

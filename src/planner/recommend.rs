@@ -1,6 +1,6 @@
 //! Recommends a structure, and says why.
 
-use super::matrices::{holds, occurring_apart};
+use super::matrices::{NEGLIGIBLE, holds, occurring_apart};
 use super::{Goal, PlanRequest, PlanRow, Structure};
 use crate::filters::FilterKind;
 use std::fmt::Write as _;
@@ -11,9 +11,6 @@ const MATRIX_MARGIN: f64 = 10.0;
 /// Factor by which any other structure must be better than the subset filter, which touches one
 /// cache line a combination and counts each of them.
 const SUBSET_MARGIN: f64 = 1.5;
-
-/// Rates below this one are as good as none.
-pub(super) const NEGLIGIBLE: f64 = 1e-9;
 
 /// Structures of each sort that are measured.
 const MEASURED: usize = 2;

@@ -1,24 +1,16 @@
 //! A comparison: its parameters and the columns of its parts.
 
-use super::cell::{Cell, Decimal, Time};
+use super::cell::{Decimal, Time};
 use super::column::{Columns, columns};
-use super::compare_structures::{EntryRow, flat_columns, structure_columns};
-use super::compare_table::{document, write_markup};
 use super::count_combinations::names;
-use super::count_model::{PARTIAL_DOC, total_columns};
-use super::format::ReportFormat;
-use super::formats::tables::Markup;
+use super::count_model::PARTIAL_DOC;
 use super::number::{grouped, size};
-use super::rows::{Frame, RowWriter, Summary, Tail};
-use super::run_view::inputs_cell;
 use super::selection::selection_columns;
-use super::terminal::{self, TerminalStyle};
 use crate::comparison::statistics::{Crossover, Interval, PairJudgement, Verdict};
 use crate::comparison::{
     ComparePlan, Comparison, Contender, CountKind, Entry, Expected, ExpectedFrom, Floor,
     JudgedSlice, PairVerdict, ProbeRule, Seeds, Sizes,
 };
-use std::io::{self, Write};
 
 /// A comparison and what was asked.
 #[derive(Debug)]
@@ -339,21 +331,6 @@ pub(super) fn best_columns() -> Columns<BestSet> {
 }
 
 impl CompareReport<'_> {
-    pub(super) fn asked(&self) -> Asked<'_> {
-        Asked {
-            plan: self.plan,
-            comparison: Some(self.comparison),
-            anonymized: self.anonymized,
-            command: &self.command,
-        }
-    }
-
-    /// A structure of a size.
-    pub(super) fn row<'b>(&'b self, entry: &'b Entry) -> EntryRow<'b> {
-        let best = CountKind::ALL.map(|kind| self.is_best(entry, kind));
-        EntryRow { report: self, entry, best, seed: None }
-    }
-
     /// The pair of every size by one of its counts.
     pub(super) fn verdicts(&self, kind: CountKind) -> Vec<VerdictRow> {
         let pair = self.plan.pair.into_iter();
@@ -411,75 +388,4 @@ pub(super) fn verdict_rows(
         }
     });
     rows.collect()
-}
-
-impl CompareReport<'_> {
-    /// Returns the summary.
-    pub fn summary(&self) -> Summary {
-        self.frame().summary(self.sections())
-    }
-
-    /// Writes it; `style` is that of the table.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        style: TerminalStyle,
-        mut out: W,
-    ) -> io::Result<W> {
-        let markup = match format.name() {
-            _ if format.is_table() => return terminal::write(&document(self), style, out),
-            "markdown" => Markup::Markdown,
-            "latex" => Markup::Latex,
-            _ => {
-                let frame = self.frame().whole(format, || self.sections());
-                let rows: Vec<_> = self.rows().flat_map(EntryRow::lines).collect();
-                return RowWriter::write_all(format, frame, flat_columns(), &rows, Vec::new(), out);
-            }
-        };
-        write_markup(self, markup, &mut out)?;
-        out.flush()?;
-        Ok(out)
-    }
-
-    fn frame(&self) -> Frame {
-        Frame::new("flowsieve.compare/2", "rows").in_zone(self.plan.trace.selection.zone)
-    }
-
-    fn rows(&self) -> impl Iterator<Item = EntryRow<'_>> {
-        self.comparison.entries.iter().map(|entry| self.row(entry))
-    }
-
-    fn sections(&self) -> Tail {
-        let comparison = self.comparison;
-        let main = self.main_kind();
-        // A pair without estimates has no verdict by them.
-        let is_shown = |row: &VerdictRow| row.verdict.count == main || row.judged().is_some();
-        let verdicts = CountKind::ALL.into_iter().flat_map(|kind| self.verdicts(kind));
-        let verdicts: Vec<_> = verdicts.filter(is_shown).collect();
-        let best = comparison.sizes.iter().flat_map(|&size| {
-            CountKind::ALL.map(|count| {
-                let filters = self.best(size, count).into_iter().map(Contender::name);
-                BestSet { size, count, filters: filters.collect() }
-            })
-        });
-        let best: Vec<_> = best.filter(|best| !best.filters.is_empty()).collect();
-        let structures: Vec<_> = self.rows().collect();
-        vec![
-            ("digests", digest_columns().list_of(&self.captures)),
-            ("parameters", parameter_columns().object_of(&self.asked())),
-            ("verdicts", verdict_columns().list_of(&verdicts)),
-            ("crossovers", crossover_columns().list_of(&self.crossings())),
-            ("floors", floor_columns().list_of(&comparison.floors(self.plan))),
-            ("best_sets", best_columns().list_of(&best)),
-            ("slices", judged_columns().list_of(&comparison.slices)),
-            ("slices_omitted", Cell::U64(comparison.slices_omitted)),
-            ("structures", structure_columns().list_of(&structures)),
-            ("inputs", inputs_cell(&comparison.inputs)),
-            ("totals", total_columns(None).object_of(&comparison.totals)),
-        ]
-    }
 }

@@ -2,7 +2,6 @@
 
 use super::batch::Value;
 use super::column::{Columns, columns};
-use super::count_model::{LOWER_DOC, UPPER_DOC};
 use super::heading::Heading;
 use super::number::{grouped, or_dash, rounded};
 use crate::pipeline::{CombinationResult, CountPlan};
@@ -42,6 +41,11 @@ pub(super) fn names<S: Clone>(attributes: &[S], mask: u32) -> Vec<S> {
     let attributes = attributes.iter().enumerate();
     attributes.filter(|(index, _)| mask >> index & 1 == 1).map(|(_, name)| name.clone()).collect()
 }
+
+/// Documentation of bounds.
+pub(super) const LOWER_DOC: &str =
+    "lower bound: `lower` and `upper` enclose the true number in at least 95 of 100 cases";
+pub(super) const UPPER_DOC: &str = "upper bound";
 
 /// A combination's name and counts.
 pub(super) type NamedCount = (Vec<&'static str>, CombinationResult);

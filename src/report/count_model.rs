@@ -2,7 +2,9 @@
 
 use super::cell::{Tally, Time};
 use super::column::{Columns, columns};
-use super::count_combinations::{CountDesign, combination_columns, count_columns, design_columns};
+use super::count_combinations::{
+    CountDesign, LOWER_DOC, UPPER_DOC, combination_columns, count_columns, design_columns,
+};
 use super::heading::Heading;
 use super::number::{grouped, grouped_tenths, or_dash, rounded};
 use super::rows::{Frame, Tail};
@@ -84,9 +86,6 @@ pub(super) const PARTIAL_DOC: &str =
     "the capture covers this slice only in part ([which ones](#partial-slices))";
 pub(super) const REVISED_DOC: &str =
     "late packets came: this row replaces the earlier ones of its slice";
-pub(super) const LOWER_DOC: &str =
-    "lower bound: `lower` and `upper` enclose the true number in at least 95 of 100 cases";
-pub(super) const UPPER_DOC: &str = "upper bound";
 pub(super) const SKIPPED_DOC: &str = "skipped packets by [reason](#reasons-without-an-element)";
 pub(super) const UNCOUNTED_DOC: &str =
     "packets in no slice: too late from a pipe, or not reached by an interrupted run";

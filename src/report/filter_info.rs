@@ -2,8 +2,7 @@
 
 use super::cell::Cell;
 use super::column::{Columns, columns};
-use super::count_combinations::{cell, count_columns, names};
-use super::count_model::{LOWER_DOC, UPPER_DOC};
+use super::count_combinations::{LOWER_DOC, UPPER_DOC, cell, count_columns, names};
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::number::{counted, grouped, percent, rfc3339, rounded, size};

@@ -1,13 +1,17 @@
 //! A plan for people: the request, a row for each structure, remarks, and the recommendation.
 
 use super::document::{Block, Document, Medium, TableView, TextColumn, Wrapping};
+use super::format::ReportFormat;
 use super::heading::Heading;
 use super::number::{grouped, short_percent, size};
-use super::plan_model::PlanReport;
+use super::plan_model::{PlanReport, line_columns};
+use super::rows::{RowWriter, Summary};
 use super::run_view::shortcomings;
 use super::selection::selection_words;
+use super::terminal::{self, TerminalStyle};
 use crate::filters::{FilterKind, Shape};
 use crate::planner::{Goal, Origin, PlanRow, Structure};
+use std::io::{self, Write};
 
 /// Longest line, and spaces before further lines of a sentence.
 const WRAPPING: Wrapping = Wrapping { width: 98, hanging: 2 };
@@ -24,8 +28,33 @@ const MIN_PARAMETERS: usize = 24;
 /// Largest number of cuts that are spelt out.
 const CUTS_SPELT: usize = 4;
 
+impl PlanReport<'_> {
+    /// Returns the summary.
+    pub fn summary(&self) -> Summary {
+        Self::frame().summary(self.sections())
+    }
+
+    /// Writes the plan; `style` is that of the table.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write<W: Write>(
+        &self,
+        format: ReportFormat,
+        style: TerminalStyle,
+        out: W,
+    ) -> io::Result<W> {
+        if format.is_table() {
+            return terminal::write(&document(self), style, out);
+        }
+        let frame = Self::frame().whole(format, || self.sections());
+        RowWriter::write_all(format, frame, line_columns(), &self.lines(), Vec::new(), out)
+    }
+}
+
 /// The plan as a document.
-pub(super) fn document(report: &PlanReport<'_>) -> Document {
+fn document(report: &PlanReport<'_>) -> Document {
     let (request, plan) = (report.request, report.plan);
     let title = title(report);
     let mut document = Document { title: title.clone(), wrapping: WRAPPING, ..Document::default() };

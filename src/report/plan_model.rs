@@ -4,16 +4,12 @@ use super::batch::Value as _;
 use super::cell::{Cell, Joined, Whole};
 use super::column::{Columns, columns};
 use super::count_combinations::{StoredCombination, names, stored_columns};
-use super::format::ReportFormat;
-use super::plan_document::document;
-use super::rows::{Frame, RowWriter, Summary, Tail};
+use super::rows::{Frame, Tail};
 use super::run_view::{ended, inputs_cell};
 use super::selection::selection_columns;
-use super::terminal::{self, TerminalStyle};
 use crate::filters::{FilterKind, Shape};
 use crate::pipeline::SampleResult;
 use crate::planner::{Goal, Plan, PlanRequest, PlanRow, Structure, Wanted};
-use std::io::{self, Write};
 
 /// A plan, what was asked, and what it was measured on.
 #[derive(Debug)]
@@ -258,7 +254,7 @@ impl PlanReport<'_> {
     }
 
     /// A row for each structure and wanted combination.
-    fn lines(&self) -> Vec<StructureRow<'_>> {
+    pub(super) fn lines(&self) -> Vec<StructureRow<'_>> {
         let wanted = self.wanted();
         let rows = self.plan.rows.iter().flat_map(|row| {
             let lines = wanted.iter().cloned().enumerate();
@@ -272,34 +268,11 @@ impl PlanReport<'_> {
         rows.collect()
     }
 
-    /// Returns the summary.
-    pub fn summary(&self) -> Summary {
-        Self::frame().summary(self.sections())
-    }
-
-    /// Writes the plan; `style` is that of the table.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        style: TerminalStyle,
-        out: W,
-    ) -> io::Result<W> {
-        if format.is_table() {
-            return terminal::write(&document(self), style, out);
-        }
-        let frame = Self::frame().whole(format, || self.sections());
-        RowWriter::write_all(format, frame, line_columns(), &self.lines(), Vec::new(), out)
-    }
-
-    fn frame() -> Frame {
+    pub(super) fn frame() -> Frame {
         Frame::new("flowsieve.plan/1", "rows")
     }
 
-    fn sections(&self) -> Tail {
+    pub(super) fn sections(&self) -> Tail {
         let structures: Vec<StructureRow<'_>> = self
             .plan
             .rows

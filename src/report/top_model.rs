@@ -2,9 +2,9 @@
 
 use super::cell::Time;
 use super::column::{Columns, columns};
+use super::count_combinations::{LOWER_DOC, UPPER_DOC};
 use super::count_model::{
-    END_DOC, LOWER_DOC, PARTIAL_DOC, REVISED_DOC, SKIPPED_DOC, START_DOC, UNCOUNTED_DOC, UPPER_DOC,
-    tally,
+    END_DOC, PARTIAL_DOC, REVISED_DOC, SKIPPED_DOC, START_DOC, UNCOUNTED_DOC, tally,
 };
 use super::rows::{Frame, Tail};
 use super::run_view::{ended, inputs_cell};
