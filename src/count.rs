@@ -13,7 +13,6 @@ use crate::plan::TracePlan;
 use crate::rows::CountRows;
 use crate::selection::Selection;
 use crate::trace::{InputFormat, Source, StopFlag};
-use std::io;
 use std::time::Duration;
 
 /// Shards by default: enough for the threads of a large machine.
@@ -284,9 +283,9 @@ impl Count {
     /// Choices that do not go together. A damaged input is none: it is listed in
     /// [`CountSummary::inputs`].
     pub fn run(&self) -> Result<Counted, RunError> {
-        let mut rows = Rows(Vec::new());
-        let summary = self.run_into(&mut rows)?;
-        Ok(Counted { slices: rows.0, summary })
+        let mut slices = Vec::new();
+        let summary = self.run_into(&mut slices)?;
+        Ok(Counted { slices, summary })
     }
 
     /// Counts in another thread, and returns the rows as they come.
@@ -394,15 +393,5 @@ impl<'a> IntoIterator for &'a Counted {
 
     fn into_iter(self) -> Self::IntoIter {
         self.slices.iter()
-    }
-}
-
-/// Keeps the rows.
-pub(crate) struct Rows(pub(crate) Vec<SliceResult>);
-
-impl SliceSink for Rows {
-    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        self.0.push(slice.clone());
-        Ok(())
     }
 }

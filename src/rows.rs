@@ -1,7 +1,6 @@
 //! The rows of a count as an iterator: the count runs in its own thread and waits while
 //! nobody takes rows.
 
-use crate::count::Rows;
 use crate::pipeline::{
     CountExtras, CountPlan, CountSummary, RunError, SliceResult, SliceSink, count,
 };
@@ -50,9 +49,9 @@ impl CountRows {
             let run = thread.begin((plan, Sender(sender)));
             (Waiting::Coming(rows), Run::Thread(run))
         } else {
-            let mut rows = Rows(Vec::new());
+            let mut rows = Vec::new();
             let run = count(&plan, CountExtras::default(), &mut rows, &());
-            (Waiting::Here(rows.0.into_iter()), Run::Over(Box::new(run)))
+            (Waiting::Here(rows.into_iter()), Run::Over(Box::new(run)))
         };
         Self { rows: Some(rows), run: Some(run) }
     }

@@ -6,8 +6,8 @@ use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec};
 use crate::generate::{GenerateKind, GeneratePlan, generate};
 use crate::pipeline::{
-    Align, CountExtras, CountPlan, CountSummary, CounterChoice, Observer, SliceResult, SliceSink,
-    Slicing, count,
+    Align, CountExtras, CountPlan, CountSummary, CounterChoice, Observer, SliceResult, Slicing,
+    count,
 };
 use crate::plan::TracePlan;
 use crate::trace::InputFormat;
@@ -161,15 +161,6 @@ impl ExperimentCapture {
     }
 }
 
-struct Slices(Vec<SliceResult>);
-
-impl SliceSink for Slices {
-    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        self.0.push(slice.clone());
-        Ok(())
-    }
-}
-
 /// Counts a capture, a damaged one up to the damage. Returns its summary and its slices.
 pub(super) fn count_capture(
     path: &Path,
@@ -198,8 +189,8 @@ pub(super) fn count_capture(
         shards: 1,
         every_ns: None,
     };
-    let mut slices = Slices(Vec::new());
+    let mut slices = Vec::new();
     let extras = CountExtras { observers, ..CountExtras::default() };
     let summary = count(&plan, extras, &mut slices, &());
-    (summary.expect("the plan is sound and the slices are only gathered"), slices.0)
+    (summary.expect("the plan is sound and the slices are only gathered"), slices)
 }

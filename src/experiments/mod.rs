@@ -37,18 +37,22 @@ pub use result::{
     Measured, Printed, TOLERANCE,
 };
 
+use flowsieve_engine::named_enum;
 use statistics::rate_of;
 use std::path::PathBuf;
 
-/// The size of experiments.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Scale {
-    /// A fraction of a second each: shows that they run.
-    Small,
-    /// As published where that takes seconds; arrays and sets of Fig. 7 of the CBFM paper at 1/64.
-    Default,
-    /// As published everywhere.
-    Full,
+named_enum! {
+    /// The size of experiments.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum Scale {
+        /// A fraction of a second each: shows that they run.
+        Small = "small",
+        /// As published where that takes seconds; arrays and sets of Fig. 7 of the CBFM paper at
+        /// 1/64.
+        Default = "default",
+        /// As published everywhere.
+        Full = "full",
+    }
 }
 
 impl Scale {

@@ -1,5 +1,7 @@
 //! The findings of an experiment as plain data, and the rules that judge its figures.
 
+use flowsieve_engine::named_enum;
+
 /// A published table or figure, recomputed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
@@ -82,17 +84,19 @@ pub struct Cell {
     pub reason: String,
 }
 
-/// The relation of paper, formula and measurement.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Agreement {
-    /// All that are present agree.
-    Agrees,
-    /// The measurement deviates from the formula by more than [`TOLERANCE`] standard errors.
-    Departs,
-    /// The paper's figure is another one than formula or measurement.
-    PaperDiffers,
-    /// There is nothing to hold it against.
-    Shown,
+named_enum! {
+    /// The relation of paper, formula and measurement.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum Agreement {
+        /// All that are present agree.
+        Agrees = "agrees",
+        /// The measurement deviates from the formula by more than [`TOLERANCE`] standard errors.
+        Departs = "departs",
+        /// The paper's figure is another one than formula or measurement.
+        PaperDiffers = "paper-differs",
+        /// There is nothing to hold it against.
+        Shown = "shown",
+    }
 }
 
 /// Standard errors that a measurement may be away from its formula.
@@ -100,18 +104,6 @@ pub const TOLERANCE: f64 = 4.0;
 
 /// Relative difference that is due to the arithmetic of floating-point numbers.
 const ARITHMETIC: f64 = 1e-9;
-
-impl Agreement {
-    /// Returns its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Agrees => "agrees",
-            Self::Departs => "departs",
-            Self::PaperDiffers => "paper-differs",
-            Self::Shown => "shown",
-        }
-    }
-}
 
 impl Cell {
     pub(super) fn new(label: impl Into<String>) -> Self {
@@ -338,15 +330,17 @@ pub struct ChartAxis {
     pub scale: ChartScale,
 }
 
-/// The scale of an axis.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ChartScale {
-    /// Evenly.
-    Linear,
-    /// Logarithmic.
-    Log,
-    /// Logarithmic, in bytes.
-    Bytes,
+named_enum! {
+    /// The scale of an axis.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum ChartScale {
+        /// Evenly.
+        Linear = "linear",
+        /// Logarithmic.
+        Log = "log",
+        /// Logarithmic, in bytes.
+        Bytes = "bytes",
+    }
 }
 
 /// A curve.
@@ -360,15 +354,17 @@ pub struct Curve {
     pub points: Vec<(f64, f64, f64)>,
 }
 
-/// The origin of a curve.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum CurveKind {
-    /// The exact count.
-    Exact,
-    /// A formula.
-    Formula,
-    /// Measurements.
-    Measured,
+named_enum! {
+    /// The origin of a curve.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum CurveKind {
+        /// The exact count.
+        Exact = "exact",
+        /// A formula.
+        Formula = "formula",
+        /// Measurements.
+        Measured = "measured",
+    }
 }
 
 /// The points of a measured curve and of the formula for it.

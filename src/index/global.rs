@@ -22,6 +22,7 @@ use crate::filters::{
     ElementDigests, FilterSpec, QuotientFilter, QuotientInPlace, Refill, ScalableSpec,
 };
 use crate::hashing::Digest;
+use flowsieve_engine::named_enum;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -40,30 +41,20 @@ const COUNTER_BITS: u32 = 4;
 /// Links of a chain.
 const MOST_LINKS: u32 = 8;
 
-/// Structure of the global level.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GlobalFilter {
-    /// A counting quotient filter.
-    #[default]
-    Quotient,
-    /// A scalable split counting filter.
-    Scalable,
+named_enum! {
+    /// Structure of the global level.
+    #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum GlobalFilter {
+        /// A counting quotient filter.
+        #[default]
+        Quotient = "quotient",
+        /// A scalable split counting filter.
+        Scalable = "scalable",
+    }
 }
 
 impl GlobalFilter {
-    /// All structures.
-    #[doc(hidden)]
-    pub const ALL: [Self; 2] = [Self::Quotient, Self::Scalable];
-
-    /// Returns its name in options and in the catalogue.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Quotient => "quotient",
-            Self::Scalable => "scalable",
-        }
-    }
-
     /// Returns the short description.
     #[doc(hidden)]
     pub const fn summary(self) -> &'static str {

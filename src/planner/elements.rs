@@ -1,26 +1,18 @@
 //! The numbers of distinct values of combinations of attributes.
 
 use super::PlannerError;
+use flowsieve_engine::named_enum;
 
-/// The source of a number.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Origin {
-    /// The user said so.
-    Given,
-    /// Counted in a sample.
-    Measured,
-    /// An upper bound that follows from other combinations.
-    Bound,
-}
-
-impl Origin {
-    /// Returns the name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Given => "given",
-            Self::Measured => "measured",
-            Self::Bound => "bound",
-        }
+named_enum! {
+    /// The source of a number.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum Origin {
+        /// The user said so.
+        Given = "given",
+        /// Counted in a sample.
+        Measured = "measured",
+        /// An upper bound that follows from other combinations.
+        Bound = "bound",
     }
 }
 

@@ -6,9 +6,7 @@ use super::format::ReportFormat;
 use super::markdown;
 use super::rows::{Frame, RowWriter, Summary, Tail};
 use super::terminal::{self, TerminalStyle};
-use crate::experiments::{
-    ALL, Cell as Figure, Chart, ChartAxis, ChartScale, Curve, CurveKind, Entry, Experiment, Scale,
-};
+use crate::experiments::{ALL, Cell as Figure, Chart, ChartAxis, Curve, Entry, Experiment, Scale};
 use std::io::{self, Write};
 
 /// A run of experiments: its parameters and results.
@@ -37,11 +35,7 @@ pub struct ReproduceReport<'a> {
 /// The columns of the parameters.
 pub(super) fn parameter_columns<'a>() -> Columns<ReproduceReport<'a>> {
     columns! { inlined report: ReproduceReport<'a>;
-        scale = match report.scale {
-            Scale::Small => "small",
-            Scale::Default => "default",
-            Scale::Full => "full",
-        }, "`default`, or `full` with `--full-scale`";
+        scale = report.scale.name(), "`default`, or `full` with `--full-scale`";
         seed = report.seed, "start of the random numbers";
         captures = report.captures, "captures for the experiments on traffic; with 0 it is generated";
         words = report.words, "a list of words was given; if not, words are generated";
@@ -119,11 +113,7 @@ pub(super) fn chart_columns() -> Columns<Chart> {
 pub(super) fn axis_columns() -> Columns<ChartAxis> {
     columns! { field axis: ChartAxis;
         label = axis.label.clone(), "what it shows";
-        scale = match axis.scale {
-            ChartScale::Linear => "linear",
-            ChartScale::Log => "log",
-            ChartScale::Bytes => "bytes",
-        }, "`linear`, `log` or `bytes`";
+        scale = axis.scale.name(), "`linear`, `log` or `bytes`";
     }
 }
 
@@ -131,11 +121,7 @@ pub(super) fn axis_columns() -> Columns<ChartAxis> {
 pub(super) fn curve_columns() -> Columns<Curve> {
     columns! { field curve: Curve;
         name = curve.name.clone(), "its name";
-        kind = match curve.kind {
-            CurveKind::Exact => "exact",
-            CurveKind::Formula => "formula",
-            CurveKind::Measured => "measured",
-        }, "`exact`, `formula` or `measured`";
+        kind = curve.kind.name(), "`exact`, `formula` or `measured`";
         points = {
             let points = curve.points.iter();
             points.map(|&(x, y, error)| vec![x, y, error]).collect::<Vec<_>>()

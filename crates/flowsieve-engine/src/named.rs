@@ -2,6 +2,8 @@
 
 /// Defines an enum whose variants have names. `ALL` has all variants in their order, and `name`
 /// returns the name of one.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! named_enum {
     (
         $(#[$meta:meta])*

@@ -265,9 +265,9 @@ pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
     let selection = selection(run, &args.selection, &inputs)?;
     let folders = args.nodes.iter().chain([&args.archive]);
     let new_folders: Vec<&PathBuf> = folders.filter(|folder| !folder.exists()).collect();
-    let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
-    let writer = writer.with_memory(args.memory.memory);
-    let mut writer = writer.with_selection(selection);
+    let writer = IndexWriter::create(&args.archive, settings, &args.nodes);
+    let mut writer = writer.map_err(explained)?;
+    (writer.memory_bytes, writer.selection) = (args.memory.memory, selection);
     let filled = fill(run, &mut writer, inputs, args.quiet, true);
     if filled.is_err() && writer.remove_if_empty() {
         for folder in new_folders {
@@ -293,10 +293,10 @@ pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
     let AddArgs { change: args, memory, selection: wanted } = args;
     let inputs = args.captures.find(&args.index.archive, args.quiet)?;
     run.start(args.quiet.quiet)?;
-    let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
-    let selection = selection(run, wanted, &inputs)?;
-    let writer = writer.with_memory(memory.memory);
-    fill(run, &mut writer.with_selection(selection), inputs, args.quiet, false)
+    let mut writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
+    writer.selection = selection(run, wanted, &inputs)?;
+    writer.memory_bytes = memory.memory;
+    fill(run, &mut writer, inputs, args.quiet, false)
 }
 
 /// Returns which packets of these captures are indexed.
@@ -351,8 +351,8 @@ pub(super) fn adopt_nodes(args: &AdoptArgs) -> Result<Outcome> {
 
 pub(super) fn repair(args: &RepairArgs, run: &mut Run) -> Result<Outcome> {
     run.start(args.quiet.quiet)?;
-    let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
-    let mut writer = writer.with_memory(args.memory.memory);
+    let mut writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
+    writer.memory_bytes = args.memory.memory;
     let damage = verify(&args.index.archive).map_err(explained)?.damage;
     let files: Vec<PathBuf> = damage.captures().map(Path::to_owned).collect();
     let inputs: Vec<_> = files.iter().map(Source::from).collect();

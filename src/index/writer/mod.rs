@@ -53,9 +53,12 @@ pub struct IndexWriter {
     /// Files of regions that no later catalogue names.
     leaving: Vec<StoredFile>,
     committed: Instant,
-    memory_bytes: u64,
-    /// Selection of the packets to index.
-    pub(super) selection: Selection,
+    /// Memory for the flows of a capture; with less, long flows are in more parts.
+    #[doc(hidden)]
+    pub memory_bytes: u64,
+    /// The packets to index of captures that are added from now on. Times in it are absolute.
+    #[doc(hidden)]
+    pub selection: Selection,
 }
 
 /// A capture that is in the index or will be.
@@ -178,21 +181,6 @@ impl IndexWriter {
     #[doc(hidden)]
     pub fn known_elsewhere(&self) -> Option<&(PathBuf, PathBuf)> {
         self.known_elsewhere.as_ref()
-    }
-
-    /// Sets the memory for the flows of a capture; with less, long flows are in more parts.
-    #[must_use]
-    #[doc(hidden)]
-    pub fn with_memory(self, memory_bytes: u64) -> Self {
-        Self { memory_bytes, ..self }
-    }
-
-    /// Sets which packets of the captures are indexed that are added from now on. Times in it are
-    /// absolute.
-    #[must_use]
-    #[doc(hidden)]
-    pub fn with_selection(self, selection: Selection) -> Self {
-        Self { selection, ..self }
     }
 
     /// Returns the number of captures in the index, with those that are not committed yet.

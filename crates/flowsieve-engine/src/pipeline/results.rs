@@ -248,6 +248,14 @@ pub trait SliceSink<S = SliceResult> {
     }
 }
 
+/// Keeps the slices.
+impl<S: Clone> SliceSink<S> for Vec<S> {
+    fn slice(&mut self, slice: &S) -> io::Result<()> {
+        self.push(slice.clone());
+        Ok(())
+    }
+}
+
 /// A sink, and perhaps another that takes each slice before it does.
 impl<S, A: SliceSink<S>, B: SliceSink<S>> SliceSink<S> for (A, Option<B>) {
     fn slice(&mut self, slice: &S) -> io::Result<()> {
