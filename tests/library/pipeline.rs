@@ -217,7 +217,12 @@ proptest! {
             if in_order {
                 packets.sort_by_key(|&(second, nano, _)| (second, nano));
             }
-            bytes.push(pcap_at(&packets));
+            let mut pcap = pcap_at(&packets);
+            // Packets of one host have no IP header, and so no element.
+            for (packet, _) in pcap[24..].chunks_exact_mut(36).zip(packets).filter(|it| it.1.2 == 8) {
+                packet[16] = 0;
+            }
+            bytes.push(pcap);
         }
         let write = |name: String, bytes: &[u8]| {
             let path = folder.path().join(name);

@@ -1,7 +1,7 @@
 //! One input: its packets become batches, in its own threads or in the caller's.
 
 use super::batch::{Batch, BatchBuilder, read_batch};
-use super::merge::{Input, count_until};
+use super::merge::Input;
 use super::segments::SegmentFeed;
 use crate::threads::{Crossbeam, PipeReceiver, PipeSender, pipe, spawn_scoped};
 use crate::trace::{self, Capture, InputFormat, StopFlag, TraceError};
@@ -27,10 +27,6 @@ const SEGMENT_BYTES: u64 = 1 << 20;
 /// Memory of a thread that decodes one input: its reader, and the batches under way.
 const THREAD_BYTES: u64 = 8 << 20;
 
-/// Packets of a batch that are prefetched at once: few enough that those of many inputs stay in the
-/// second-level cache.
-const PREFETCH_PACKETS: usize = 256;
-
 /// Returns whether an input is a file that threads read at several places at once. Those threads
 /// assist the consumer of their batches.
 pub(crate) fn is_read_in_segments(source: &trace::Source, format: InputFormat) -> bool {
@@ -48,8 +44,6 @@ pub(crate) struct Feed<M: BatchBuilder> {
     /// Packets in the batches before, and in the present one, which the consumer may have taken.
     packets: u64,
     at_hand: u64,
-    /// Packets of the batch that were prefetched.
-    prefetched: usize,
 }
 
 enum Source<M: BatchBuilder> {
@@ -128,7 +122,6 @@ impl<M: BatchBuilder> Feed<M> {
             cursor: Default::default(),
             packets: 0,
             at_hand: 0,
-            prefetched: 0,
         }
     }
 
@@ -163,38 +156,22 @@ impl<M: BatchBuilder> Feed<M> {
             },
         }
     }
-
-    fn prefetch(&mut self) {
-        self.prefetched = M::Batch::taken(&self.cursor) + PREFETCH_PACKETS;
-        self.batch.prefetch(&self.cursor, PREFETCH_PACKETS);
-    }
 }
 
 impl<M: BatchBuilder> Input for Feed<M> {
     #[inline]
-    fn time_ns(&self, behind: usize) -> Option<i64> {
-        let number = M::Batch::taken(&self.cursor) + behind;
-        self.batch.times_ns().get(number).copied()
+    fn times_ns(&self) -> impl ExactSizeIterator<Item = i64> {
+        self.batch.times_ns()[M::Batch::taken(&self.cursor)..].iter().copied()
     }
 
-    fn ready(&self, until_ns: Option<i64>) -> usize {
-        let times_ns = &self.batch.times_ns()[M::Batch::taken(&self.cursor)..];
-        count_until(times_ns.iter().copied(), until_ns)
-    }
-
-    /// The consumer moves the cursor.
-    #[inline]
-    fn pass(&mut self, _packets: usize) {
-        if M::Batch::taken(&self.cursor) >= self.prefetched {
-            self.prefetch();
-        }
+    fn prefetch(&self, packets: usize) {
+        self.batch.prefetch(&self.cursor, packets);
     }
 
     fn refill(&mut self) -> Result<bool, TraceError> {
         // The batch was consumed.
         self.packets += std::mem::take(&mut self.at_hand);
         self.cursor = Default::default();
-        self.prefetched = 0;
         let more = self.next_batch()?;
         self.at_hand = self.batch.times_ns().len() as u64;
         Ok(more)

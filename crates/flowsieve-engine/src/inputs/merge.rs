@@ -1,7 +1,7 @@
 //! The order of inputs: each is opened when its first packet is due, and the one with the earliest
 //! packet goes on. Of equal times the input that was given first goes first.
 
-use super::order::{Key, Order};
+use super::order::Order;
 use super::results::{InputResult, Watch};
 use crate::guard::{Broken, catch_panic};
 use crate::trace::{Capture, FileState, InputFormat, Source, StopFlag, TraceError};
@@ -15,17 +15,20 @@ use std::time::Duration;
 /// Packets between two reports of progress: about a millisecond.
 const PACKETS_A_REPORT: u64 = 1 << 14;
 
+/// Packets of each input that are put in order at once with those of others: few enough that they
+/// stay in the second-level cache.
+const PACKETS_AT_ONCE: usize = 256;
+
 /// An open input.
 pub trait Input {
-    /// Returns the time of the packet this many behind the next one, if it is at hand.
-    fn time_ns(&self, behind: usize) -> Option<i64>;
+    /// Returns the times of the packets at hand.
+    fn times_ns(&self) -> impl ExactSizeIterator<Item = i64>;
 
-    /// Returns how many of the packets at hand may be taken together: up to this time, but at least
-    /// one.
-    fn ready(&self, until_ns: Option<i64>) -> usize;
+    /// Prepares for this many packets to be taken one by one between those of other inputs.
+    fn prefetch(&self, _packets: usize) {}
 
     /// Steps over this many packets at hand, which were taken.
-    fn pass(&mut self, packets: usize);
+    fn pass(&mut self, _packets: usize) {}
 
     /// Gets further packets once all at hand are taken; returns false at the end.
     ///
@@ -45,6 +48,12 @@ pub trait Input {
 pub(crate) trait Taker<I, E> {
     /// Takes the next packets of an input, which has this number.
     fn take(&mut self, number: usize, input: &mut I, packets: usize) -> Result<(), E>;
+
+    /// Takes the next packets of several inputs one by one; returns false if it took none, and wants
+    /// them from one input after the other.
+    fn take_together(&mut self, _inputs: &mut Together<'_, I>) -> Result<bool, E> {
+        Ok(false)
+    }
 
     /// Returns how long it may be left without packets; `None` for any time.
     fn patience(&self) -> Option<Duration> {
@@ -76,14 +85,70 @@ fn await_next<I: Input, E>(input: &mut I, taker: &mut impl Taker<I, E>) -> Resul
     Ok(())
 }
 
-/// Returns how many of these times may be taken together: the first in any case.
-pub(super) fn count_until(
+/// Inputs whose next packets are mixed in time.
+pub(crate) struct Together<'a, I> {
+    open: &'a mut [Open<I>],
+    order: &'a mut Order,
+    taking: &'a mut (usize, usize),
+}
+
+impl<I> Together<'_, I> {
+    /// Returns the inputs and how many packets of each are to be taken.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = (&I, usize)> {
+        let members = self.order.members().iter();
+        members.map(|member| (&self.open[member.place].input, member.packets))
+    }
+
+    /// Returns the input of which one packet has to be taken next.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<&mut I> {
+        let member = self.order.next()?;
+        *self.taking = (member.place, member.packets);
+        Some(&mut self.open[member.place].input)
+    }
+}
+
+/// When a packet comes: its time, and the place of its input.
+type Moment = (i64, usize);
+
+/// Later than every packet.
+const NEVER: Moment = (i64::MAX, usize::MAX);
+
+/// Returns the last time at which a packet of the input at this place comes before this moment.
+const fn last_before((time_ns, other): Moment, place: usize) -> i64 {
+    time_ns.saturating_sub((place >= other) as i64)
+}
+
+/// Returns how many packets of the input at this place may be taken before this moment: the first in
+/// any case.
+fn count_before(
+    moment: Moment,
+    place: usize,
     times_ns: impl ExactSizeIterator<Item = i64>,
-    until_ns: Option<i64>,
 ) -> usize {
-    match until_ns {
-        None => times_ns.len(),
-        Some(until) => 1 + times_ns.skip(1).take_while(|&time| time <= until).count(),
+    if moment == NEVER {
+        return times_ns.len();
+    }
+    let until_ns = last_before(moment, place);
+    1 + times_ns.skip(1).take_while(|&time_ns| time_ns <= until_ns).count()
+}
+
+/// The times of an input's next packet and of the last that is put in order with it; those of the
+/// packets between may be others.
+#[derive(Clone, Copy)]
+struct AtHand {
+    first_ns: i64,
+    last_ns: i64,
+}
+
+impl AtHand {
+    const NOTHING: Self = Self { first_ns: i64::MAX, last_ns: i64::MAX };
+
+    fn of(input: &impl Input) -> Option<Self> {
+        let mut times_ns = input.times_ns();
+        let between = times_ns.len().min(PACKETS_AT_ONCE).saturating_sub(2);
+        let first_ns = times_ns.next()?;
+        Some(Self { first_ns, last_ns: times_ns.nth(between).unwrap_or(first_ns) })
     }
 }
 
@@ -97,6 +162,7 @@ pub struct Merge<'a, I> {
     most_open: usize,
     /// In the order in which they were given. All have packets at hand.
     open: Vec<Open<I>>,
+    at_hand: Vec<AtHand>,
     order: Order,
     /// Creates the input of a capture while this many others are open.
     begin: Box<dyn FnMut(Capture, usize) -> I + 'a>,
@@ -110,7 +176,7 @@ pub struct Merge<'a, I> {
     packets: u64,
     /// Packets when progress was reported last.
     reported: u64,
-    /// The input that packets are taken from, and how many.
+    /// The place of the input that packets are taken from, and how many.
     taking: (usize, usize),
 }
 
@@ -206,6 +272,7 @@ impl<'a, I: Input> Merge<'a, I> {
             held_back: VecDeque::new(),
             most_open: most_open(),
             open: Vec::new(),
+            at_hand: Vec::new(),
             order: Order::default(),
             begin: Box::new(begin),
             inputs,
@@ -223,8 +290,7 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Returns the time of the earliest packet at hand.
     pub(crate) fn first_ns(&self) -> Option<i64> {
-        let open = self.open.iter();
-        open.filter_map(|open| open.input.time_ns(0)).min()
+        self.at_hand.iter().map(|at_hand| at_hand.first_ns).min()
     }
 
     /// Passes all packets to `take`; returns the result of each input, and whether reading was
@@ -253,17 +319,13 @@ impl<'a, I: Input> Merge<'a, I> {
         // Packets read before the flag was set are still taken; then the readers end, and the loop.
         while !self.open.is_empty() {
             let empty = catch_panic(|| self.take_at_hand(taker)).map_err(|gone| {
-                let (number, packets) = self.taking;
-                let result = &self.inputs[number];
+                let (at, packets) = self.taking;
+                let result = &self.inputs[self.open[at].number];
                 gone.at(&result.path, result.packets, packets as u64)
             })??;
             if let Some(at) = empty {
                 await_next(&mut self.open[at].input, taker)?;
-                if self.refill(at) {
-                    self.order.set(at, self.open[at].input.time_ns(0));
-                } else {
-                    self.end(at);
-                }
+                self.refill_or_end(at);
             }
             self.open_due(watch, |input| await_next(input, taker))?;
             if self.packets - self.reported >= PACKETS_A_REPORT {
@@ -285,36 +347,98 @@ impl<'a, I: Input> Merge<'a, I> {
     /// Has packets taken until an input has none at hand, and returns its place; or until another
     /// input is due, or progress.
     fn take_at_hand<E>(&mut self, taker: &mut impl Taker<I, E>) -> Result<Option<usize>, E> {
-        let due = self.upcoming.front();
-        let due = due.map_or(Key::NEVER, |next| Key::of(next.first_ns, 0));
-        while self.packets - self.reported < PACKETS_A_REPORT
-            && let Some(at) = self.order.first_before(due)
-        {
-            let Open { number, input, .. } = &mut self.open[at];
-            let first_ns = input.time_ns(0);
-            let mut packets = 1;
-            let mut next_ns = input.time_ns(packets);
-            while next_ns == first_ns {
-                packets += 1;
-                next_ns = input.time_ns(packets);
+        let due = self.upcoming.front().map_or(NEVER, |next| (next.first_ns, 0));
+        while self.packets - self.reported < PACKETS_A_REPORT {
+            let (mut first, mut second, mut last) = (NEVER, NEVER, NEVER);
+            for (at, AtHand { first_ns, last_ns }) in self.at_hand.iter().enumerate() {
+                second = second.min(first.max((*first_ns, at)));
+                first = first.min((*first_ns, at));
+                last = last.min((*last_ns, at));
             }
-            self.order.set(at, next_ns);
-            if next_ns.is_some() && self.order.first_before(due) == Some(at) {
-                let until = self.order.others(at).min(due);
-                packets = input.ready(until.last_before(at));
-                next_ns = input.time_ns(packets);
-                self.order.set(at, next_ns);
+            if first >= due {
+                return Ok(None);
             }
-            self.taking = (*number, packets);
-            taker.take(*number, input, packets)?;
-            input.pass(packets);
-            self.inputs[*number].packets += packets as u64;
-            self.packets += packets as u64;
-            if next_ns.is_none() {
-                return Ok(Some(at));
+            let (first_ns, at) = first;
+            let others = second.min(due);
+            let emptied = if (self.at_hand[at].last_ns, at) < others {
+                // An input is alone for a while.
+                let packets = count_before(others, at, self.open[at].input.times_ns());
+                self.take_run(taker, at, packets)?;
+                self.passed(at)
+            } else {
+                let last = last.max(first).min((last_before(due, 0), usize::MAX));
+                self.put_in_order(first_ns, last);
+                self.take_in_order(taker)?
+            };
+            if emptied.is_some() {
+                return Ok(emptied);
             }
         }
         Ok(None)
+    }
+
+    /// Puts the packets from this time to the last moment in order, or those of a shorter time.
+    fn put_in_order(&mut self, first_ns: i64, mut last: Moment) {
+        let most_ns = self.order.begin(first_ns, self.open.len());
+        last = last.min((most_ns, usize::MAX));
+        for (at, at_hand) in self.at_hand.iter().enumerate() {
+            if (at_hand.first_ns, at) <= last {
+                let input = &self.open[at].input;
+                let until_ns = last_before((last.0, last.1.saturating_add(1)), at);
+                let packets = self.order.add(at, input.times_ns(), until_ns);
+                input.prefetch(packets);
+            }
+        }
+        self.order.start();
+    }
+
+    /// Has the packets taken that were put in order; returns the place of an input that has no more
+    /// at hand.
+    fn take_in_order<E>(&mut self, taker: &mut impl Taker<I, E>) -> Result<Option<usize>, E> {
+        let (open, order, taking) = (&mut self.open, &mut self.order, &mut self.taking);
+        if taker.take_together(&mut Together { open, order, taking })? {
+            for number in 0..self.order.members().len() {
+                let member = self.order.members()[number];
+                self.count(member.place, member.packets);
+            }
+        } else {
+            while let Some((at, packets)) = self.order.next_run() {
+                self.take_run(taker, at, packets)?;
+            }
+        }
+        // The last packet that was put in order was the last of at most one input.
+        let mut emptied = None;
+        for number in 0..self.order.members().len() {
+            emptied = emptied.or(self.passed(self.order.members()[number].place));
+        }
+        Ok(emptied)
+    }
+
+    /// Has the next packets of an input taken.
+    fn take_run<E>(
+        &mut self,
+        taker: &mut impl Taker<I, E>,
+        at: usize,
+        packets: usize,
+    ) -> Result<(), E> {
+        self.taking = (at, packets);
+        let Open { number, input, .. } = &mut self.open[at];
+        taker.take(*number, input, packets)?;
+        input.pass(packets);
+        self.count(at, packets);
+        Ok(())
+    }
+
+    fn count(&mut self, at: usize, packets: usize) {
+        self.inputs[self.open[at].number].packets += packets as u64;
+        self.packets += packets as u64;
+    }
+
+    /// Notes that packets of an input were taken; returns its place if it has no more at hand.
+    fn passed(&mut self, at: usize) -> Option<usize> {
+        let at_hand = AtHand::of(&self.open[at].input);
+        self.at_hand[at] = at_hand.unwrap_or(AtHand::NOTHING);
+        at_hand.is_none().then_some(at)
     }
 
     /// Opens every input whose first packet is not later than the earliest one at hand, and at
@@ -368,21 +492,18 @@ impl<'a, I: Input> Merge<'a, I> {
             let at = self.open.partition_point(|open| open.number < number);
             let open = Open { source, number, input, bytes, times_out_of_range, left_out };
             self.open.insert(at, open);
+            self.at_hand.insert(at, AtHand::NOTHING);
             let counters: Vec<_> = self.open.iter().map(|open| Arc::clone(&open.bytes)).collect();
             watch.reading(self.bytes_done, &counters);
             wait(&mut self.open[at].input)?;
-            if self.refill(at) {
-                self.begin_order();
-            } else {
-                self.end(at);
-            }
+            self.refill_or_end(at);
         }
     }
 
     /// Closes an input that is at its end; another capture may follow.
     fn end(&mut self, at: usize) {
         let Open { source, number, .. } = self.open.remove(at);
-        self.begin_order();
+        self.at_hand.remove(at);
         let result = &mut self.inputs[number];
         let at_end = result.file.and_then(|_| fs::metadata(source.path()).ok());
         result.file_at_end = at_end.map(|data| FileState::of(&data));
@@ -391,10 +512,13 @@ impl<'a, I: Input> Merge<'a, I> {
         }
     }
 
-    fn begin_order(&mut self) {
-        let times_ns = self.open.iter();
-        let times_ns = times_ns.map(|open| open.input.time_ns(0).unwrap_or(i64::MAX));
-        self.order.begin(times_ns);
+    /// Gets further packets of an open input, or closes it at its end.
+    fn refill_or_end(&mut self, at: usize) {
+        if self.refill(at) {
+            self.passed(at);
+        } else {
+            self.end(at);
+        }
     }
 
     /// Gets further packets of an open input; returns false at its end.
@@ -427,6 +551,7 @@ mod tests {
     use super::super::{Feed, RecordInput, TimeBuilder};
     use super::*;
     use crate::trace::{LogBatch, PacketRef, Select};
+    use proptest::prelude::*;
     use std::sync::Mutex;
     use std::thread;
 
@@ -544,5 +669,115 @@ mod tests {
             });
         }
         trapped(|capture, _| RecordInput::new(capture), |_, _| {});
+    }
+
+    /// An input with packets of these times, some at a time.
+    struct Listed {
+        number: usize,
+        times_ns: Vec<i64>,
+        at: usize,
+        /// Packets that are at hand, and how many more come at once.
+        end: usize,
+        at_once: usize,
+    }
+
+    impl Input for Listed {
+        fn times_ns(&self) -> impl ExactSizeIterator<Item = i64> {
+            self.times_ns[self.at..self.end].iter().copied()
+        }
+
+        fn refill(&mut self) -> Result<bool, TraceError> {
+            assert_eq!(self.at, self.end, "packets are left");
+            self.end = self.times_ns.len().min(self.end + self.at_once);
+            Ok(self.at < self.end)
+        }
+    }
+
+    /// Lists the packets: the number of the input, and the time. Some are taken together.
+    struct Lister {
+        takes_together: bool,
+        packets: Vec<(usize, i64)>,
+    }
+
+    impl Lister {
+        fn note(&mut self, input: &mut Listed) {
+            self.packets.push((input.number, input.times_ns[input.at]));
+            input.at += 1;
+        }
+    }
+
+    impl Taker<Listed, Broken> for Lister {
+        fn take(
+            &mut self,
+            number: usize,
+            input: &mut Listed,
+            packets: usize,
+        ) -> Result<(), Broken> {
+            assert_eq!(number, input.number);
+            (0..packets).for_each(|_| self.note(input));
+            Ok(())
+        }
+
+        fn take_together(&mut self, inputs: &mut Together<'_, Listed>) -> Result<bool, Broken> {
+            // What is known beforehand.
+            let mut left: Vec<_> =
+                inputs.inputs().map(|(input, packets)| (input.number, packets)).collect();
+            self.takes_together ^= self.packets.len() % 3 == 0;
+            while self.takes_together
+                && let Some(input) = inputs.next()
+            {
+                let left = left.iter_mut().find(|left| left.0 == input.number).unwrap();
+                left.1 -= 1;
+                self.note(input);
+            }
+            assert!(!self.takes_together || left.iter().all(|left| left.1 == 0));
+            Ok(self.takes_together)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_earliest_goes_first_and_of_equal_times_the_lower_number(
+            steps in prop::collection::vec((prop::collection::vec(-2_i64..5, 0..700), 1_usize..600), 1..7),
+            edges in any::<bool>(),
+            is_known in any::<bool>(),
+        ) {
+            let lists: Vec<Vec<i64>> = steps.iter().enumerate().map(|(number, (steps, _))| {
+                let walk = steps.iter().scan(100 * number as i64, |time_ns, step| {
+                    *time_ns += step;
+                    Some(*time_ns)
+                });
+                let ends = [i64::MIN, i64::MAX].into_iter().filter(|_| edges && number % 2 == 0);
+                walk.chain(ends).collect()
+            }).collect();
+            let sources = lists.iter().map(|list| {
+                let first_ns = list.first().filter(|_| is_known).copied();
+                (Source::from(PATH), first_ns.unwrap_or(i64::MIN))
+            });
+            // Sources are opened in the order of these times, and of their numbers.
+            let mut numbers: Vec<usize> = (0..lists.len()).collect();
+            numbers.sort_by_key(|&number| lists[number].first().filter(|_| is_known).copied().unwrap_or(i64::MIN));
+            let mut numbers = numbers.into_iter();
+            let begin = |_, _| {
+                let number = numbers.next().unwrap();
+                let times_ns = lists[number].clone();
+                Listed { number, times_ns, at: 0, end: 0, at_once: steps[number].1 }
+            };
+            let mut lister = Lister { takes_together: edges, packets: Vec::new() };
+            let merge = Merge::with_times(sources, InputFormat::Auto, &(), begin);
+            let (inputs, _) = merge.drain_into(&(), &mut lister).unwrap();
+            prop_assert!(inputs.iter().zip(&lists).all(|(input, list)| input.packets == list.len() as u64));
+            let mut expected = Vec::new();
+            let mut at = vec![0; lists.len()];
+            let next = |at: &[usize]| {
+                let heads = lists.iter().zip(at).enumerate();
+                heads.filter_map(|(number, (list, &at))| Some((*list.get(at)?, number))).min()
+            };
+            while let Some((time_ns, number)) = next(&at) {
+                expected.push((number, time_ns));
+                at[number] += 1;
+            }
+            prop_assert!(lister.packets == expected);
+        }
     }
 }

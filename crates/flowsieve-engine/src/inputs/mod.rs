@@ -3,8 +3,8 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `merge` | the order: the input with the earliest packet goes on, up to the packet of another one |
-//! | `order` | which of the open inputs that is |
+//! | `merge` | the input with the earliest packet goes on, up to the packet of another one |
+//! | `order` | packets of several inputs, mixed in time, put in order |
 //! | `records` | an input read in the caller's thread, with all that a writer of captures needs |
 //! | `feed` | an input whose packets become batches, in threads of its own or in the caller's |
 //! | `batch` | what such batches are, and how they are made |
@@ -26,8 +26,8 @@ pub(crate) use batch::{Batch, BatchBuilder, TimeBuilder, read_batch};
 pub(crate) use clock::{A_WHILE, CaptureClock, PacketClock};
 pub use error::{PlanError, RunError};
 pub(crate) use feed::{Feed, is_read_in_segments};
-pub(crate) use merge::Taker;
 pub use merge::{Input, Merge};
+pub(crate) use merge::{Taker, Together};
 pub use records::RecordInput;
 pub(crate) use records::Rest;
 pub use results::{InputResult, Watch};

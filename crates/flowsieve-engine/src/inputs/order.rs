@@ -1,128 +1,121 @@
-//! Which of several inputs comes next: a tournament of the times of their next packets.
+//! Which of several inputs each of the next packets comes from: a tournament of their times.
 
-/// The inputs that have packets at hand, by their places. Of equal times the one at the lower place
-/// goes first.
+/// Inputs that have packets in a stretch of time, and those packets' order. Of equal times the
+/// input at the lower place goes first; a packet that is earlier than the one before it in its input
+/// follows that one.
 #[derive(Debug, Default)]
 pub(super) struct Order {
+    members: Vec<Member>,
+    /// A key for each packet, one input after the other, with [`NEVER`] behind each. Keys compare as
+    /// times do, and those of one time as numbers of members.
+    keys: Vec<u64>,
     /// A binary tree: each node has the lesser of the two below it, and the root is number 1.
-    nodes: Vec<Key>,
-    /// Number of the node of place 0.
+    nodes: Vec<u64>,
+    /// Number of the node of member 0.
     leaves: usize,
+    /// Bits of a key that have the number of the member.
+    bits: u32,
+    first_ns: i64,
 }
 
-/// When an input goes on; keys compare as times do, and those of one time as places.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Key(u128);
-
-const SIGN: u64 = 1 << 63;
-
-impl Key {
-    /// Later than every packet.
-    pub(super) const NEVER: Self = Self(u128::MAX);
-
-    /// Creates the key of a packet at this time, of the input at this place.
-    pub(super) fn of(time_ns: i64, place: usize) -> Self {
-        let time = time_ns.cast_unsigned() ^ SIGN;
-        Self(u128::from(time) << 64 | place as u128)
-    }
-
-    fn place(self) -> usize {
-        self.0 as u64 as usize
-    }
-
-    /// Returns the last time at which a packet of this place comes before this key; `None` if all
-    /// do.
-    pub(super) fn last_before(self, place: usize) -> Option<i64> {
-        let time_ns = ((self.0 >> 64) as u64 ^ SIGN).cast_signed();
-        let is_before = place < self.place();
-        (self != Self::NEVER).then(|| time_ns.saturating_sub(i64::from(!is_before)))
-    }
+/// An input with packets in the stretch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    /// Its place among the open inputs.
+    pub(super) place: usize,
+    pub(super) packets: usize,
+    /// Where the key of its next packet is.
+    next: usize,
 }
+
+/// Later than every packet.
+const NEVER: u64 = u64::MAX;
 
 impl Order {
-    /// Begins anew, with the times of these inputs' next packets.
-    pub(super) fn begin(&mut self, times_ns: impl ExactSizeIterator<Item = i64>) {
-        self.leaves = times_ns.len().next_power_of_two();
+    /// Begins a stretch of up to `inputs` inputs at the time of its first packet; returns its last
+    /// possible time.
+    pub(super) fn begin(&mut self, first_ns: i64, inputs: usize) -> i64 {
+        self.members.clear();
+        self.keys.clear();
+        self.first_ns = first_ns;
+        self.bits = inputs.next_power_of_two().ilog2().max(1);
+        first_ns.saturating_add((NEVER >> self.bits).cast_signed() - 1)
+    }
+
+    /// Adds an input, behind those at lower places, with its packets up to this time; returns their
+    /// number.
+    pub(super) fn add(
+        &mut self,
+        place: usize,
+        times_ns: impl Iterator<Item = i64>,
+        until_ns: i64,
+    ) -> usize {
+        let next = self.keys.len();
+        let member = self.members.len() as u64;
+        let mut latest_ns = self.first_ns;
+        for time_ns in times_ns {
+            latest_ns = latest_ns.max(time_ns);
+            if latest_ns > until_ns {
+                break;
+            }
+            let since = latest_ns.wrapping_sub(self.first_ns).cast_unsigned();
+            self.keys.push(since << self.bits | member);
+        }
+        let packets = self.keys.len() - next;
+        self.keys.push(NEVER);
+        self.members.push(Member { place, packets, next });
+        packets
+    }
+
+    /// Puts the packets of all members in order.
+    pub(super) fn start(&mut self) {
+        self.leaves = self.members.len().next_power_of_two().max(2);
         self.nodes.clear();
-        self.nodes.resize(2 * self.leaves, Key::NEVER);
-        for (place, time_ns) in times_ns.enumerate() {
-            self.nodes[self.leaves + place] = Key::of(time_ns, place);
+        self.nodes.resize(2 * self.leaves, NEVER);
+        for (member, leaf) in self.members.iter().zip(&mut self.nodes[self.leaves..]) {
+            *leaf = self.keys[member.next];
         }
         for node in (1..self.leaves).rev() {
             self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
         }
     }
 
-    /// The input that goes on, if its packet goes before this key.
-    #[inline]
-    pub(super) fn first_before(&self, key: Key) -> Option<usize> {
-        let first = self.nodes.get(1).copied();
-        first.filter(|&first| first < key).map(Key::place)
+    pub(super) fn members(&self) -> &[Member] {
+        &self.members
     }
 
-    /// Notes the time of the next packet of an input; `None` if it has none at hand.
+    /// Returns the number of the member that the next packet comes from.
     #[inline]
-    pub(super) fn set(&mut self, place: usize, time_ns: Option<i64>) {
-        let mut least = time_ns.map_or(Key::NEVER, |time_ns| Key::of(time_ns, place));
-        let mut node = self.leaves + place;
+    fn first(&self) -> Option<usize> {
+        let key = self.nodes[1];
+        (key != NEVER).then_some((key & ((1 << self.bits) - 1)) as usize)
+    }
+
+    /// Steps over the next packet, and returns the member that it comes from.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<Member> {
+        let number = self.first()?;
+        let member = &mut self.members[number];
+        member.next += 1;
+        let mut least = self.keys[member.next];
+        let mut node = self.leaves + number;
         while node > 1 {
             self.nodes[node] = least;
             least = least.min(self.nodes[node ^ 1]);
             node /= 2;
         }
         self.nodes[1] = least;
+        Some(*member)
     }
 
-    /// The earliest of the other inputs.
-    pub(super) fn others(&self, place: usize) -> Key {
-        let mut least = Key::NEVER;
-        let mut node = self.leaves + place;
-        while node > 1 {
-            least = least.min(self.nodes[node ^ 1]);
-            node /= 2;
+    /// Steps over the next packets of one input, and returns its place and their number.
+    pub(super) fn next_run(&mut self) -> Option<(usize, usize)> {
+        let number = self.first()?;
+        let mut packets = 0;
+        while self.first() == Some(number) {
+            self.next();
+            packets += 1;
         }
-        least
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn the_earliest_goes_first_and_of_equal_times_the_lower_place(
-            mut times in prop::collection::vec(prop::collection::vec(-3_i64..4, 0..12), 1..9),
-            edges in any::<bool>(),
-        ) {
-            times.retain(|times| !times.is_empty());
-            if edges && let Some(times) = times.first_mut() {
-                times.extend([i64::MIN, i64::MAX]);
-            }
-            let mut order = Order::default();
-            order.begin(times.iter().map(|times| times[0]));
-            let mut at = vec![0; times.len()];
-            loop {
-                let next = |place: usize| times[place].get(at[place]);
-                let heads = (0..times.len()).filter_map(|place| Some((*next(place)?, place)));
-                let mut heads: Vec<_> = heads.collect();
-                heads.sort_unstable();
-                let first = order.first_before(Key::NEVER);
-                prop_assert_eq!(first, heads.first().map(|head| head.1));
-                let Some(place) = first else { break };
-                prop_assert_eq!(order.first_before(Key::of(heads[0].0, 0)), None);
-                let others = order.others(place);
-                prop_assert_eq!(others, heads.get(1).map_or(Key::NEVER, |head| Key::of(head.0, head.1)));
-                for time in [i64::MIN, -2, 0, 2, i64::MAX] {
-                    let goes_first = others.last_before(place).is_none_or(|last| time <= last);
-                    let is_less = Key::of(time, place) < others;
-                    // The first packet of all times is before nothing, and is taken in any case.
-                    prop_assert!(goes_first == is_less || time == i64::MIN);
-                }
-                at[place] += 1;
-                order.set(place, times[place].get(at[place]).copied());
-            }
-        }
+        Some((self.members[number].place, packets))
     }
 }

@@ -2,7 +2,7 @@
 //! capture.
 
 use super::batch::decode_panicked;
-use super::merge::{Input, count_until};
+use super::merge::Input;
 use crate::guard::catch_panic;
 use crate::trace::{Annotation, Capture, Lost, RecordBatch, TraceError};
 use std::cell::RefCell;
@@ -67,14 +67,8 @@ impl<'a> RecordInput<'a> {
 }
 
 impl Input for RecordInput<'_> {
-    fn time_ns(&self, behind: usize) -> Option<i64> {
-        let packet = self.capture.record_batch().packets.get(self.at + behind);
-        packet.map(|packet| packet.time_ns)
-    }
-
-    fn ready(&self, until_ns: Option<i64>) -> usize {
-        let packets = &self.capture.record_batch().packets[self.at..];
-        count_until(packets.iter().map(|packet| packet.time_ns), until_ns)
+    fn times_ns(&self) -> impl ExactSizeIterator<Item = i64> {
+        self.capture.record_batch().packets[self.at..].iter().map(|packet| packet.time_ns)
     }
 
     fn pass(&mut self, packets: usize) {
@@ -138,7 +132,7 @@ mod tests {
                 Ok(more) => assert!(more, "the panic is reported"),
                 Err(error) => break error.to_string(),
             }
-            let ready = input.ready(None);
+            let ready = input.times_ns().len();
             input.pass(ready);
             packets += ready;
         };

@@ -3,7 +3,7 @@
 use super::observer::Observer;
 use super::sequencer::{Sequencer, Stage, StageError};
 use crate::elements::ElementBatch;
-use crate::inputs::{A_WHILE, BatchBuilder, CaptureClock, Feed, Taker};
+use crate::inputs::{A_WHILE, BatchBuilder, CaptureClock, Feed, Taker, Together};
 use std::time::{Duration, Instant};
 
 /// Consumes packets as they come, and emits rows meanwhile.
@@ -61,6 +61,11 @@ impl<S: Stage, M: BatchBuilder<Batch = ElementBatch>> Taker<Feed<M>, StageError>
             }
         }
         Ok(())
+    }
+
+    fn take_together(&mut self, inputs: &mut Together<'_, Feed<M>>) -> Result<bool, StageError> {
+        let unobserved = self.observers.is_empty() && self.delay_ns.is_none();
+        Ok(unobserved && self.sequencer.take_together(inputs)?)
     }
 
     fn patience(&self) -> Option<Duration> {

@@ -9,6 +9,7 @@ use super::time_slice::{OpenSlices, Place, SliceGrid};
 use crate::elements::{Cursor, ElementBatch, ElementColumns, ShardElements};
 use crate::guard::{Broken, WorkerPanicked};
 use crate::hashing::shard_of;
+use crate::inputs::{BatchBuilder, Feed, Together};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -235,6 +236,43 @@ impl<S: Stage> Sequencer<S> {
         Ok(())
     }
 
+    /// Consumes packets of several batches one by one if all of them are in the current slice;
+    /// returns whether they were.
+    pub(super) fn take_together<M: BatchBuilder<Batch = ElementBatch>>(
+        &mut self,
+        inputs: &mut Together<'_, Feed<M>>,
+    ) -> Result<bool, StageError> {
+        let is_simple = |(feed, packets): (&Feed<M>, usize)| {
+            feed.batch.span_ns().is_none() && self.slices.are_current(times_of_next(feed, packets))
+        };
+        if !inputs.inputs().all(is_simple) {
+            return Ok(false);
+        }
+        let slot = self.slices.current();
+        for (feed, packets) in inputs.inputs() {
+            self.totals.packets += packets as u64;
+            self.slots[slot].slice.packets += packets as u64;
+            if self.one_slice {
+                self.stretch(slot, times_of_next(feed, packets));
+            }
+        }
+        let router = self.router(inputs.inputs().map(|(feed, _)| &feed.batch.elements));
+        let Slot { slice, waiting, .. } = &mut self.slots[slot];
+        let skipped = &mut self.totals.skipped;
+        while let Some(Feed { batch, cursor, .. }) = inputs.next() {
+            let end = cursor.packet + 1;
+            let elements = cursor.pass(batch, end, |skip| *skipped.entry(skip).or_default() += 1);
+            self.totals.elements += elements.len() as u64;
+            slice.elements += elements.len() as u64;
+            for element in elements {
+                if let Some(shard) = router.route(&batch.elements, element, waiting) {
+                    self.stage.add(shard, slot, &mut waiting[shard])?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
     /// Consumes packets of one slice. Slices come in the order of time.
     pub(super) fn take_block(&mut self, block: &SlicePackets) -> Result<(), StageError> {
         let Some(slot) = self.place(block.time_ns)? else {
@@ -368,19 +406,14 @@ impl<S: Stage> Sequencer<S> {
 
     /// Returns the number of the first packet from `from` on outside the current slice, or `end`.
     fn end_of_run(&self, batch: &ElementBatch, from: usize, end: usize) -> usize {
-        let current = self.slices.current_range();
-        if batch
-            .span_ns()
-            .is_some_and(|(first, last)| current.contains(&first) && current.contains(&last))
-        {
-            return end;
-        }
         let rest = &batch.times_ns[from..end];
-        // Nearly always all of them do. A loop that does not end early uses vector instructions.
-        if rest.iter().fold(true, |all, time| all & current.contains(time)) {
+        let is_within =
+            batch.span_ns().is_some_and(|(first, last)| self.slices.are_current(&[first, last]));
+        // Nearly always all of them do.
+        if is_within || self.slices.are_current(rest) {
             return end;
         }
-        from + rest.iter().take_while(|time| current.contains(time)).count()
+        from + rest.iter().take_while(|&&time_ns| self.slices.is_current(time_ns)).count()
     }
 
     /// Moves the cursor to packet `end`, counts what it passes into the totals, and returns the
@@ -609,31 +642,65 @@ impl<S: Stage> Sequencer<S> {
         from: &ElementColumns,
         elements: Range<usize>,
     ) -> Result<(), StageError> {
-        let shards = self.shard_count as u64;
-        let arity = self.arity;
-        if shards == 1 {
+        if self.shard_count == 1 {
             return self.append(0, slot, from, elements);
         }
-        // Once, and not for each element.
-        let with_attributes = !from.attributes.is_empty();
-        let with_keys = !from.keys.is_empty();
+        let router = self.router([from]);
         let waiting = &mut self.slots[slot].waiting;
         for element in elements {
-            let digest = from.digests[element];
-            let shard = shard_of(digest, shards);
-            let to = &mut waiting[shard];
-            to.digests.push(digest);
-            if with_attributes {
-                let attributes = &from.attributes[element * arity..(element + 1) * arity];
-                to.attributes.extend_from_slice(attributes);
-            }
-            if with_keys {
-                to.keys.push_from(&from.keys, element);
-            }
-            if to.len() == BATCH {
-                self.stage.add(shard, slot, to)?;
+            if let Some(shard) = router.route(from, element, waiting) {
+                self.stage.add(shard, slot, &mut waiting[shard])?;
             }
         }
         Ok(())
+    }
+
+    /// Returns what divides elements of these columns.
+    fn router<'a>(&self, columns: impl IntoIterator<Item = &'a ElementColumns>) -> Router {
+        let (shards, arity) = (self.shard_count as u64, self.arity);
+        let router = Router { shards, arity, with_attributes: false, with_keys: false };
+        columns.into_iter().fold(router, |router, columns| Router {
+            with_attributes: router.with_attributes | !columns.attributes.is_empty(),
+            with_keys: router.with_keys | !columns.keys.is_empty(),
+            ..router
+        })
+    }
+}
+
+/// Returns the times of the next packets of an input.
+fn times_of_next<M: BatchBuilder<Batch = ElementBatch>>(feed: &Feed<M>, packets: usize) -> &[i64] {
+    &feed.batch.times_ns[feed.cursor.packet..][..packets]
+}
+
+/// Divides elements among shards. What is the same for all is found out once.
+struct Router {
+    shards: u64,
+    arity: usize,
+    with_attributes: bool,
+    with_keys: bool,
+}
+
+impl Router {
+    /// Appends an element to the batch of its shard, whose number is returned if the batch is full.
+    #[expect(clippy::inline_always, reason = "a few instructions for each packet")]
+    #[inline(always)]
+    fn route(
+        &self,
+        from: &ElementColumns,
+        element: usize,
+        batches: &mut [ElementColumns],
+    ) -> Option<usize> {
+        let digest = from.digests[element];
+        let shard = shard_of(digest, self.shards);
+        let to = &mut batches[shard];
+        to.digests.push(digest);
+        if self.with_attributes {
+            let attributes = &from.attributes[element * self.arity..(element + 1) * self.arity];
+            to.attributes.extend_from_slice(attributes);
+        }
+        if self.with_keys {
+            to.keys.push_from(&from.keys, element);
+        }
+        (to.len() == BATCH).then_some(shard)
     }
 }

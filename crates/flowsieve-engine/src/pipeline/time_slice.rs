@@ -2,7 +2,6 @@
 
 use super::slice_set::SliceSet;
 use crate::zone::Zone;
-use std::ops::Range;
 
 /// Where slice boundaries lie.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -166,10 +165,13 @@ impl OpenSlices {
             .is_some_and(|open| open.start_ns <= time_ns && time_ns < open.end_ns)
     }
 
-    /// Times that lie in the slice used last.
-    pub(super) fn current_range(&self) -> Range<i64> {
-        let open = &self.open[self.current];
-        open.start_ns..open.end_ns
+    /// Whether all these times lie in the slice used last. A loop that does not end early uses
+    /// vector instructions.
+    pub(super) fn are_current(&self, times_ns: &[i64]) -> bool {
+        self.open.get(self.current).is_some_and(|open| {
+            let current = open.start_ns..open.end_ns;
+            times_ns.iter().fold(true, |all, time_ns| all & current.contains(time_ns))
+        })
     }
 
     /// The place of the slice used last.
