@@ -3,6 +3,8 @@
 use super::cell::{Cell, Clock, Kind, Name, push_integer};
 use super::number::RecentSeconds;
 use crate::zone::Zone;
+use std::iter::once;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A column of a result, as every format has it.
@@ -28,8 +30,14 @@ pub(super) trait Value: Sized {
     /// Returns the type of its columns.
     fn kind() -> Kind;
 
-    /// Appends the value.
-    fn append_to(self, array: &mut Array);
+    /// Appends values; `None` is a row without one.
+    fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array);
+
+    /// Appends a value.
+    #[inline(never)]
+    fn append_to(self, array: &mut Array) {
+        Self::append_all(once(Some(self)), array);
+    }
 
     /// Returns the value as a cell.
     fn cell(self) -> Cell {
@@ -88,19 +96,39 @@ impl Texts {
         self.ends.clear();
     }
 
-    pub(super) fn get(&self, row: usize) -> &str {
+    fn range(&self, row: usize) -> Range<usize> {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        &self.all[start..self.ends[row] as usize]
+        start..self.ends[row] as usize
+    }
+
+    pub(super) fn get(&self, row: usize) -> &str {
+        &self.all[self.range(row)]
+    }
+
+    /// Appends the text of a row to `out`. Most texts are short, and copying so many bytes that
+    /// their number is known to the compiler takes no call.
+    #[inline]
+    fn push_to(&self, row: usize, out: &mut String) {
+        const WINDOW: usize = 32;
+        let range = self.range(row);
+        match self.all.get(range.start..range.start + WINDOW) {
+            Some(window) if range.len() <= WINDOW => {
+                let end = out.len() + range.len();
+                out.push_str(window);
+                out.truncate(end);
+            }
+            _ => out.push_str(&self.all[range]),
+        }
     }
 
     fn push(&mut self, text: &str) {
         self.all.push_str(text);
-        self.end();
+        self.ends.push(self.end_of_all());
     }
 
-    fn end(&mut self) {
+    fn end_of_all(&self) -> u32 {
         let end = u32::try_from(self.all.len());
-        self.ends.push(end.expect("a batch ends long before it has 4 GiB of text"));
+        end.expect("a batch ends long before it has 4 GiB of text")
     }
 }
 
@@ -157,17 +185,23 @@ macro_rules! values {
     };
 }
 
-/// Declares how a value of one type is appended.
-macro_rules! pushes {
-    ($($name:ident($own:ty) => $variant:ident;)*) => {$(
-        pub(super) fn $name(&mut self, value: $own) {
-            match &mut self.values {
-                Values::$variant(values) => values.push(value),
-                values => unreachable!("{value:?} among {values:?}"),
-            }
-            self.mark(true);
-        }
-    )*};
+/// Said of a row that lacks what it must have.
+const MISSING: &str = "a value is missing in a column that is not nullable";
+
+/// Appends values to those of a column; `valid` takes which rows have one.
+#[inline]
+pub(super) fn extend<T: Default>(
+    column: &mut Vec<T>,
+    valid: Option<&mut Vec<bool>>,
+    values: impl Iterator<Item = Option<T>>,
+) {
+    match valid {
+        None => column.extend(values.map(|value| value.expect(MISSING))),
+        Some(valid) => column.extend(values.map(|value| {
+            valid.push(value.is_some());
+            value.unwrap_or_default()
+        })),
+    }
 }
 
 impl Array {
@@ -205,27 +239,11 @@ impl Array {
         self.valid.as_ref().is_some_and(|valid| !valid[row])
     }
 
-    fn mark(&mut self, is_valid: bool) {
-        if let Some(valid) = &mut self.valid {
-            valid.push(is_valid);
-        }
-    }
-
-    pushes! {
-        push_i64(i64) => I64;
-        push_u64(u64) => U64;
-        push_u16(u16) => U16;
-        push_u8(u8) => U8;
-        push_f64(f64) => F64;
-        push_bool(bool) => Bool;
-        push_cell(Cell) => Cells;
-    }
-
-    pub(super) fn push_text(&mut self, text: &str) {
-        self.write_text(|all| {
-            all.push_str(text);
-            true
-        });
+    pub(super) fn push_cell(&mut self, cell: Cell) {
+        let Values::Cells(cells) = &mut self.values else {
+            unreachable!("a cell among {:?}", self.values);
+        };
+        extend(cells, self.valid.as_mut(), once(Some(cell)));
     }
 
     /// Appends what `write` writes; the row has no value if it returns false.
@@ -234,18 +252,37 @@ impl Array {
             unreachable!("a text among {:?}", self.values);
         };
         let is_valid = write(&mut texts.all);
-        texts.end();
-        assert!(
-            is_valid || self.valid.is_some(),
-            "a value is missing in a column that is not nullable"
-        );
-        self.mark(is_valid);
+        texts.ends.push(texts.end_of_all());
+        match &mut self.valid {
+            Some(valid) => valid.push(is_valid),
+            None => assert!(is_valid, "{MISSING}"),
+        }
+    }
+
+    /// Appends texts that follow each other in `all`, and where each of them ends there.
+    pub(super) fn push_texts(
+        &mut self,
+        all: &str,
+        ends: impl Iterator<Item = u32>,
+        missing: &[bool],
+    ) {
+        let Values::Text(texts) = &mut self.values else {
+            unreachable!("texts among {:?}", self.values);
+        };
+        let before = texts.end_of_all();
+        texts.all.push_str(all);
+        texts.end_of_all();
+        texts.ends.extend(ends.map(|end| before + end));
+        match &mut self.valid {
+            Some(valid) => valid.extend(missing.iter().map(|is_missing| !is_missing)),
+            None => assert!(!missing.contains(&true), "{MISSING}"),
+        }
     }
 
     /// Appends a row without a value.
     pub(super) fn push_null(&mut self) {
         let valid = self.valid.as_mut();
-        valid.expect("a value is missing in a column that is not nullable").push(false);
+        valid.expect(MISSING).push(false);
         values!(&mut self.values, values => values.push(<_>::default()));
     }
 
@@ -270,7 +307,8 @@ impl Array {
         }
     }
 
-    /// Appends the text that flat formats have for the value of a row.
+    /// Appends the text that flat formats have for the value that a row has.
+    #[inline]
     pub(super) fn push_text_of(
         &self,
         row: usize,
@@ -278,9 +316,6 @@ impl Array {
         recent: &mut RecentSeconds,
         out: &mut String,
     ) {
-        if self.is_null(row) {
-            return;
-        }
         match (&self.values, &field.kind) {
             (Values::I64(values), Kind::I64) => push_integer(values[row], out),
             (Values::I64(times), Kind::Time(Clock::Time)) => {
@@ -289,7 +324,7 @@ impl Array {
             (Values::U64(values), _) => push_integer(values[row], out),
             (Values::U16(values), _) => push_integer(values[row], out),
             (Values::U8(values), _) => push_integer(values[row], out),
-            (Values::Text(texts), _) => out.push_str(texts.get(row)),
+            (Values::Text(texts), _) => texts.push_to(row, out),
             _ => self.cell(row, &field.kind, field.zone).write_text(out),
         }
     }

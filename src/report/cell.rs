@@ -1,6 +1,6 @@
 //! The types of columns, and single values of any type.
 
-use super::batch::{Array, Value};
+use super::batch::{Array, Value, Values, extend};
 use super::number::{rfc3339, seconds};
 use crate::zone::Zone;
 use serde::ser::{Serialize, Serializer};
@@ -93,39 +93,62 @@ pub(super) struct Tally(pub(super) Vec<(String, u64)>);
 /// A list with its separator for flat formats.
 pub(super) struct Joined<T>(pub(super) Vec<T>, pub(super) &'static str);
 
-/// Declares types whose values arrays keep as they are, or as cells.
+/// Declares types by the values that arrays keep of them.
 macro_rules! values {
-    ($($own:ty => $kind:expr, |$value:ident, $array:ident| $push:expr;)*) => {$(
+    ($($own:ty => $kind:expr, $variant:ident: |$value:ident| $kept:expr;)*) => {$(
         impl Value for $own {
             fn kind() -> Kind {
                 $kind
             }
-            fn append_to(self, $array: &mut Array) {
-                let $value = self;
-                $push
+            #[inline]
+            fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
+                let Values::$variant(column) = &mut array.values else {
+                    unreachable!("{} among {:?}", stringify!($own), array.values);
+                };
+                let kept = values.map(|value| value.map(|$value| $kept));
+                extend(column, array.valid.as_mut(), kept);
             }
         }
     )*};
 }
 
 values! {
-    Time => Kind::Time(Clock::Both), |time, array| array.push_i64(time.0);
-    TimeOnly => Kind::Time(Clock::Time), |time, array| array.push_i64(time.0);
-    EpochSeconds => Kind::Time(Clock::Seconds), |time, array| array.push_i64(time.0);
-    i64 => Kind::I64, |number, array| array.push_i64(number);
-    u64 => Kind::U64, |number, array| array.push_u64(number);
-    u32 => Kind::U64, |number, array| array.push_u64(number.into());
-    usize => Kind::U64, |number, array| array.push_u64(number as u64);
-    u16 => Kind::U16, |number, array| array.push_u16(number);
-    u8 => Kind::U8, |number, array| array.push_u8(number);
-    f64 => Kind::F64, |number, array| array.push_f64(number);
-    Decimal => Kind::Decimal, |number, array| array.push_f64(number.0);
-    Whole => Kind::Whole, |number, array| array.push_f64(number.0);
-    bool => Kind::Bool, |truth, array| array.push_bool(truth);
-    &'static str => Kind::Word, |text, array| array.push_text(text);
-    String => Kind::Text, |text, array| array.push_text(&text);
-    Seconds => Kind::Seconds, |duration, array| array.push_cell(Cell::Seconds(duration.0));
-    Tally => Kind::Tally, |tally, array| array.push_cell(Cell::Tally(tally.0));
+    Time => Kind::Time(Clock::Both), I64: |time| time.0;
+    TimeOnly => Kind::Time(Clock::Time), I64: |time| time.0;
+    EpochSeconds => Kind::Time(Clock::Seconds), I64: |time| time.0;
+    i64 => Kind::I64, I64: |number| number;
+    u64 => Kind::U64, U64: |number| number;
+    u32 => Kind::U64, U64: |number| number.into();
+    usize => Kind::U64, U64: |number| number as u64;
+    u16 => Kind::U16, U16: |number| number;
+    u8 => Kind::U8, U8: |number| number;
+    f64 => Kind::F64, F64: |number| number;
+    Decimal => Kind::Decimal, F64: |number| number.0;
+    Whole => Kind::Whole, F64: |number| number.0;
+    bool => Kind::Bool, Bool: |truth| truth;
+    Seconds => Kind::Seconds, Cells: |duration| Cell::Seconds(duration.0);
+    Tally => Kind::Tally, Cells: |tally| Cell::Tally(tally.0);
+}
+
+/// Declares types that are texts.
+macro_rules! texts {
+    ($($own:ty => $kind:expr;)*) => {$(
+        impl Value for $own {
+            fn kind() -> Kind {
+                $kind
+            }
+            fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
+                for value in values {
+                    array.write_text(|all| value.map(|text| all.push_str(&text)).is_some());
+                }
+            }
+        }
+    )*};
+}
+
+texts! {
+    &'static str => Kind::Word;
+    String => Kind::Text;
 }
 
 impl<T: Value> Value for Option<T> {
@@ -135,11 +158,9 @@ impl<T: Value> Value for Option<T> {
         T::kind()
     }
 
-    fn append_to(self, array: &mut Array) {
-        match self {
-            Some(value) => value.append_to(array),
-            None => array.push_null(),
-        }
+    #[inline]
+    fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
+        T::append_all(values.map(Option::flatten), array);
     }
 }
 
@@ -148,9 +169,16 @@ impl<T: Value> Value for Joined<T> {
         Kind::List(Box::new(T::kind()))
     }
 
-    fn append_to(self, array: &mut Array) {
-        let cells = self.0.into_iter().map(T::cell).collect();
-        array.push_cell(Cell::List(cells, self.1));
+    fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
+        for value in values {
+            match value {
+                Some(Self(list, separator)) => {
+                    let cells = list.into_iter().map(T::cell).collect();
+                    array.push_cell(Cell::List(cells, separator));
+                }
+                None => array.push_null(),
+            }
+        }
     }
 }
 
@@ -159,8 +187,8 @@ impl<T: Value> Value for Vec<T> {
         Joined::<T>::kind()
     }
 
-    fn append_to(self, array: &mut Array) {
-        Joined(self, ",").append_to(array);
+    fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
+        Joined::append_all(values.map(|value| value.map(|list| Joined(list, ","))), array);
     }
 }
 

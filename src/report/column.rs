@@ -84,7 +84,12 @@ impl<R> Columns<R> {
     where
         R: 'static,
     {
-        self.inlined(name, value)
+        let append = move |rows: &[R], array: &mut Array| {
+            for row in rows {
+                value(row).append_to(array);
+            }
+        };
+        self.column(name, T::kind(), T::NULLABLE, Arc::new(append))
     }
 
     /// Adds the columns that say how a run ended: whether it was interrupted, and whether it is
@@ -424,9 +429,7 @@ impl<R> Columns<R> {
 /// Returns what appends this value of each row.
 pub(super) fn append<R, T: Value>(value: impl Fn(&R) -> T + Send + Sync + 'static) -> Append<R> {
     Arc::new(move |rows: &[R], array: &mut Array| {
-        for row in rows {
-            value(row).append_to(array);
-        }
+        T::append_all(rows.iter().map(|row| Some(value(row))), array);
     })
 }
 

@@ -109,7 +109,7 @@ fn each_row<T: Value>(
 ) -> Append<ExportPart> {
     Arc::new(move |parts, array| {
         for part in parts {
-            part.range.clone().for_each(|row| value(&part.rows, row).append_to(array));
+            T::append_all(part.range.clone().map(|row| Some(value(&part.rows, row))), array);
         }
     })
 }
@@ -123,9 +123,7 @@ impl Columns<ExportPart> {
         let append: Append<ExportPart> = Arc::new(move |parts, array| {
             for part in parts {
                 let values = &values(&part.rows)[part.range.clone()];
-                for value in values {
-                    value.append_to(array);
-                }
+                T::append_all(values.iter().copied().map(Some), array);
             }
         });
         self.column(name, T::kind(), T::NULLABLE, append)
@@ -140,11 +138,8 @@ impl Columns<ExportPart> {
     ) -> Self {
         let append: Append<ExportPart> = Arc::new(move |parts, array| {
             for part in parts {
-                let texts = texts(&part.rows);
-                part.range.clone().for_each(|row| match texts.get(row) {
-                    Some(text) => array.push_text(text),
-                    None => array.push_null(),
-                });
+                let (all, ends, missing) = texts(&part.rows).part(part.range.clone());
+                array.push_texts(all, ends, missing);
             }
         });
         self.column(name, kind, nullable, append)

@@ -36,22 +36,23 @@ impl Format for Csv {
     }
 
     fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
-        let columns: Vec<(&Field, &Array)> = batch.columns().collect();
+        let columns = batch.columns().map(|(field, array)| (field, array, is_plain(&field.kind)));
+        let columns: Vec<(&Field, &Array, bool)> = columns.collect();
         let mut lines = String::with_capacity(self.usual_bytes + self.usual_bytes / 8);
         for row in 0..batch.rows {
             let start = lines.len();
-            for (number, (field, array)) in columns.iter().enumerate() {
+            for (number, (field, array, is_plain)) in columns.iter().enumerate() {
                 push_separator(&mut lines, number);
-                let write = |lines: &mut String, recent: &mut RecentSeconds| {
-                    array.push_text_of(row, field, recent, lines);
-                };
-                if is_plain(&field.kind) {
-                    write(&mut lines, &mut self.recent);
+                if array.is_null(row) {
+                    continue;
+                }
+                if *is_plain {
+                    array.push_text_of(row, field, &mut self.recent, &mut lines);
                     continue;
                 }
                 push_quoted(&mut lines, |lines| {
                     let start = lines.len();
-                    write(lines, &mut self.recent);
+                    array.push_text_of(row, field, &mut self.recent, lines);
                     if is_text(&field.kind) && is_formula(&lines[start..]) {
                         lines.insert(start, '\'');
                     }

@@ -20,20 +20,33 @@ static OCTETS: [([u8; 4], usize); 256] = {
     octets
 };
 
+/// Letters of ASCII in a place where they are checked a word at a time.
+#[derive(Debug)]
+#[repr(align(8))]
+pub(crate) struct Aligned<const N: usize>(pub(crate) [u8; N]);
+
+/// Appends so many of the letters: all of them and then fewer, since that takes no call.
+#[inline]
+pub(crate) fn push_start<const N: usize>(letters: &Aligned<N>, length: usize, text: &mut String) {
+    let end = text.len() + length;
+    text.push_str(str::from_utf8(&letters.0).expect("letters are ASCII"));
+    text.truncate(end);
+}
+
 /// Appends an address.
 #[inline]
 pub fn push_address(address: IpAddr, text: &mut String) {
     match address {
         IpAddr::V4(address) => {
-            let mut letters = [0; 16];
+            let mut letters = Aligned([0; 16]);
             let mut end = 0;
             for octet in address.octets() {
                 let (octet, length) = &OCTETS[usize::from(octet)];
-                letters[end..end + octet.len()].copy_from_slice(octet);
+                letters.0[end..end + octet.len()].copy_from_slice(octet);
                 end += length;
             }
-            let letters = &letters[..end - 1];
-            text.push_str(str::from_utf8(letters).expect("digits are ASCII"));
+            // The last point is none of its letters.
+            push_start(&letters, end - 1, text);
         }
         IpAddr::V6(address) => write!(text, "{address}").expect("a String takes everything"),
     }

@@ -59,6 +59,7 @@ mod test_packets;
 mod tunnel_tests;
 
 pub use address_text::push_address;
+pub(crate) use address_text::{Aligned, push_start};
 pub(crate) use dns::is_among;
 pub(crate) use dns::messages_in;
 pub use dns::{DNS_PORT, DnsMessage, dns_message, dns_messages};

@@ -5,6 +5,7 @@ use crate::flows::{Upper, push_community_id};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::net::IpAddr;
+use std::ops::Range;
 
 /// Rows by column. A row is a packet, or an element of a slice with the packets that it had there.
 ///
@@ -71,10 +72,14 @@ impl Texts {
         (!self.missing[index]).then(|| &self.text[start..self.ends[index] as usize])
     }
 
-    /// Returns the end of each text.
+    /// Returns the texts of these rows one after the other, where each of them ends there, and
+    /// whether it is missing.
     #[doc(hidden)]
-    pub fn ends(&self) -> &[u32] {
-        &self.ends
+    pub fn part(&self, rows: Range<usize>) -> (&str, impl Iterator<Item = u32>, &[bool]) {
+        let end_before = |row: usize| row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let (start, end) = (end_before(rows.start), end_before(rows.end));
+        let ends = self.ends[rows.clone()].iter().map(move |end| end - start);
+        (&self.text[start as usize..end as usize], ends, &self.missing[rows])
     }
 
     /// Appends the text that `write` appends; it is missing if `write` returns false.

@@ -13,7 +13,7 @@
 //! tools.
 
 use crate::decode::ip::ICMPV6;
-use crate::decode::{Addresses, IpPacket};
+use crate::decode::{Addresses, Aligned, IpPacket, push_start};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -103,11 +103,11 @@ pub(crate) fn push_community_id(
         put(&ends[1].1.to_be_bytes());
     }
     let digest = Sha1::digest(&message[..end]);
-    let mut encoded = [0; 28];
-    let length = STANDARD.encode_slice(digest, &mut encoded);
+    let mut letters = Aligned([0; 32]);
+    letters.0[..2].copy_from_slice(b"1:");
+    let length = STANDARD.encode_slice(digest, &mut letters.0[2..]);
     let length = length.expect("20 bytes make 28 letters");
-    text.push_str("1:");
-    text.push_str(str::from_utf8(&encoded[..length]).expect("letters are ASCII"));
+    push_start(&letters, 2 + length, text);
     true
 }
 
