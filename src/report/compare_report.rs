@@ -13,25 +13,10 @@ use super::formats::tables::Markup;
 use super::rows::{Frame, RowWriter, Summary, Tail};
 use super::run_view::inputs_cell;
 use super::terminal::{self, TerminalStyle};
-use crate::comparison::{Contender, CountKind, Entry};
+use crate::comparison::{Contender, CountKind};
 use std::io::{self, Write};
 
 impl CompareReport<'_> {
-    fn asked(&self) -> Asked<'_> {
-        Asked {
-            plan: self.plan,
-            comparison: Some(self.comparison),
-            anonymized: self.anonymized,
-            command: &self.command,
-        }
-    }
-
-    /// A structure of a size.
-    fn row<'b>(&'b self, entry: &'b Entry) -> EntryRow<'b> {
-        let best = CountKind::ALL.map(|kind| self.is_best(entry, kind));
-        EntryRow { report: self, entry, best, seed: None }
-    }
-
     /// Returns the summary.
     pub fn summary(&self) -> Summary {
         self.frame().summary(self.sections())
@@ -68,12 +53,17 @@ impl CompareReport<'_> {
     }
 
     fn rows(&self) -> impl Iterator<Item = EntryRow<'_>> {
-        self.comparison.entries.iter().map(|entry| self.row(entry))
+        self.comparison.entries.iter().map(|entry| {
+            let best = CountKind::ALL.map(|kind| self.is_best(entry, kind));
+            EntryRow { report: self, entry, best, seed: None }
+        })
     }
 
     fn sections(&self) -> Tail {
-        let comparison = self.comparison;
+        let (plan, comparison) = (self.plan, self.comparison);
         let main = self.main_kind();
+        let (anonymized, command) = (self.anonymized, &*self.command);
+        let asked = Asked { plan, comparison: Some(comparison), anonymized, command };
         // A pair without estimates has no verdict by them.
         let is_shown = |row: &VerdictRow| row.verdict.count == main || row.judged().is_some();
         let verdicts = CountKind::ALL.into_iter().flat_map(|kind| self.verdicts(kind));
@@ -88,7 +78,7 @@ impl CompareReport<'_> {
         let structures: Vec<_> = self.rows().collect();
         vec![
             ("digests", digest_columns().list_of(&self.captures)),
-            ("parameters", parameter_columns().object_of(&self.asked())),
+            ("parameters", parameter_columns().object_of(&asked)),
             ("verdicts", verdict_columns().list_of(&verdicts)),
             ("crossovers", crossover_columns().list_of(&self.crossings())),
             ("floors", floor_columns().list_of(&comparison.floors(self.plan))),

@@ -4,6 +4,7 @@ use super::batch::Value;
 use super::column::{Columns, columns};
 use super::heading::Heading;
 use super::number::{grouped, or_dash, rounded};
+use crate::filters::FilterSpec;
 use crate::pipeline::{CombinationResult, CountPlan};
 use std::fmt::Write as _;
 
@@ -98,21 +99,14 @@ impl CountDesign {
         let wanted = counter.combinations.as_ref()?;
         let attributes = plan.rule.kind.attributes();
         let all = |masks: &[u32]| masks.iter().map(|&mask| names(&attributes, mask)).collect();
-        let mut design = Self {
+        let shape = counter.shard.filter().map(FilterSpec::shape).unwrap_or_default();
+        let stored = shape.stored.into_iter();
+        Some(Self {
             combinations: all(wanted),
-            stored: Vec::new(),
-            sizes: Vec::new(),
-            cuts: Vec::new(),
-        };
-        if let Some(spec) = counter.shard.filter() {
-            let shape = spec.shape();
-            let stored = shape.stored.into_iter();
-            design.stored =
-                stored.map(|stored| StoredCombination::new(&attributes, stored)).collect();
-            design.sizes = shape.sizes;
-            design.cuts = all(&shape.cuts);
-        }
-        Some(design)
+            stored: stored.map(|stored| StoredCombination::new(&attributes, stored)).collect(),
+            sizes: shape.sizes,
+            cuts: all(&shape.cuts),
+        })
     }
 
     /// The counts with their names.

@@ -226,18 +226,13 @@ const NAME: usize = 13;
 
 /// The share of the elements that a filter knows.
 fn known(row: &FilterRow) -> String {
-    let share = known_in(row.stage);
+    let share = match row.stage {
+        0 => "all elements".to_owned(),
+        stage => format!("at most one element in {}; it counts all", 1_u64 << stage),
+    };
     match row.of_label(|label| label.is_complete) {
         Some(false) => format!("{share}; an input was not read to its end, so some are missing"),
         _ => share,
-    }
-}
-
-/// The share of the elements that a filter of this stage knows.
-fn known_in(stage: u32) -> String {
-    match stage {
-        0 => "all elements".to_owned(),
-        stage => format!("at most one element in {}; it counts all", 1_u64 << stage),
     }
 }
 
