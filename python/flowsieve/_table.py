@@ -104,6 +104,11 @@ class Table(Rows):
         """Rows and columns."""
         return len(self), len(self.columns)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows in memory: numbers and Community IDs are packed, and other libraries get them unpacked."""
+        return self._native.nbytes()
+
     def head(self, rows: int = 5) -> Table:
         """The first rows."""
         return self[: max(rows, 0)]

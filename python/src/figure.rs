@@ -18,7 +18,7 @@ pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &s
     py.detach(|| {
         let mut page = CountPage::default();
         for batch in rows.batches() {
-            for slice in slices(batch) {
+            for slice in slices(&batch) {
                 // Cannot fail, since the page keeps slices in memory.
                 let _ = page.slice(&slice);
             }
@@ -32,7 +32,7 @@ pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &s
 
 /// Returns the time zone of the rows.
 fn zone_of(rows: &Table) -> Zone {
-    let first = rows.batches().first();
+    let first = rows.batches().next();
     let field = first.and_then(|batch| batch.schema().field_with_name("start").ok().cloned());
     match field.as_ref().map(Field::data_type) {
         Some(DataType::Timestamp(_, Some(name))) => zone_named(name).unwrap_or_default(),

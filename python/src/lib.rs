@@ -7,6 +7,7 @@
 mod distributed;
 mod figure;
 mod filter;
+mod packed;
 mod run;
 mod table;
 

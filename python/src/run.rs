@@ -1,6 +1,7 @@
 //! A command that runs in its own thread, and its output.
 
 use crate::failure;
+use crate::packed::packed_batches;
 use crate::table::{Table, compact, stream_capsule};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::StreamReader;
@@ -222,6 +223,12 @@ impl From<ReadError> for PyErr {
             ReadError::Raised(raised) => raised,
             ReadError::Failed(failed) => raised_of(failed),
         }
+    }
+}
+
+impl From<ArrowError> for ReadError {
+    fn from(error: ArrowError) -> Self {
+        Self::Failed(because(&error.to_string()))
     }
 }
 
@@ -574,10 +581,7 @@ impl Run {
         let (schema, batches) = py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
             let schema = command.begin_rows()?;
-            let mut batches = Vec::new();
-            while let Some(batch) = command.next()? {
-                batches.push(batch);
-            }
+            let batches = packed_batches(std::iter::from_fn(|| command.next().transpose()))?;
             Ok::<_, ReadError>((schema, batches))
         })?;
         Ok(Table::new(schema, batches))

@@ -1,5 +1,6 @@
 //! Rows in memory, for any library that takes Arrow.
 
+use crate::packed::{batch_of, packed_batches, unpacked, unpacked_batch};
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{
@@ -17,6 +18,7 @@ use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyCapsule, PyList, PyString};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Value for `pickle`: a function that creates the object, and its arguments.
@@ -26,6 +28,7 @@ pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
 #[pyclass(module = "flowsieve._native", frozen)]
 pub(crate) struct Table {
     schema: SchemaRef,
+    /// The rows, perhaps packed.
     batches: Vec<RecordBatch>,
 }
 
@@ -34,8 +37,9 @@ impl Table {
         Self { schema, batches }
     }
 
-    pub(crate) fn batches(&self) -> &[RecordBatch] {
-        &self.batches
+    /// Returns the rows in the types of the schema.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = RecordBatch> {
+        self.batches.iter().map(|batch| unpacked_batch(batch, &self.schema))
     }
 
     /// Returns these rows, without copying them.
@@ -74,11 +78,29 @@ impl Table {
     ) -> PyResult<Bound<'py, PyList>> {
         let column = self.schema.index_of(name);
         let column = column.map_err(|_| PyKeyError::new_err(name.to_owned()))?;
+        let kind = self.schema.field(column).data_type();
         let mut values = Vec::new();
         for batch in self.range(start, stop.unwrap_or(usize::MAX)) {
-            append(py, batch.column(column), &mut values)?;
+            append(py, &unpacked(batch.column(column), kind), &mut values)?;
         }
         PyList::new(py, values)
+    }
+
+    /// Returns the bytes of the rows in memory. What columns share counts once.
+    fn nbytes(&self) -> usize {
+        let mut buffers = HashMap::new();
+        let mut count = |array: &dyn Array| {
+            let data = array.to_data();
+            let nulls = data.nulls().map(|nulls| nulls.buffer());
+            buffers.extend(data.buffers().iter().chain(nulls).map(|it| (it.as_ptr(), it.len())));
+        };
+        for column in self.batches.iter().flat_map(RecordBatch::columns) {
+            count(column);
+            if let Some(dictionary) = column.as_any_dictionary_opt() {
+                count(dictionary.values());
+            }
+        }
+        buffers.values().sum()
     }
 
     /// Returns the names of the columns and their types.
@@ -111,7 +133,8 @@ impl Table {
         let read = || {
             let reader = StreamReader::try_new(bytes, None)?;
             let schema = reader.schema();
-            Ok(Self { schema, batches: reader.collect::<Result<_, _>>()? })
+            let batches = packed_batches(reader.map(|batch| compact(&batch?)))?;
+            Ok(Self { schema, batches })
         };
         read().map_err(|error: ArrowError| PyValueError::new_err(error.to_string()))
     }
@@ -121,8 +144,8 @@ impl Table {
         let (py, table) = (this.py(), this.get());
         let bytes = py.detach(|| {
             let mut writer = StreamWriter::try_new(Vec::new(), &table.schema)?;
-            for batch in &table.batches {
-                writer.write(batch)?;
+            for batch in table.batches() {
+                writer.write(&batch)?;
             }
             writer.into_inner()
         });
@@ -138,8 +161,9 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let batches = self.batches.clone().into_iter().map(Ok);
-        stream_capsule(py, RecordBatchIterator::new(batches, self.schema.clone()))
+        let (batches, schema) = (self.batches.clone(), self.schema.clone());
+        let rows = batches.into_iter().map(move |batch| Ok(unpacked_batch(&batch, &schema)));
+        stream_capsule(py, RecordBatchIterator::new(rows, self.schema.clone()))
     }
 }
 
@@ -166,7 +190,7 @@ pub(crate) fn compact(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
             make_array(copied.align_buffers(true).build()?)
         });
     }
-    RecordBatch::try_new(schema, columns)
+    batch_of(schema, columns, batch.num_rows())
 }
 
 /// Returns rows as an Arrow C stream in a capsule, by which libraries exchange Arrow data.
@@ -210,10 +234,17 @@ fn append<'py>(
         }
         DataType::Dictionary(key, _) => {
             let dictionary = array.as_any_dictionary();
-            let mut words = Vec::new();
-            append(py, dictionary.values(), &mut words)?;
+            let words = dictionary.values().as_string::<i32>();
+            // Made when they are met: some rows of a large table have few of its words.
+            let mut made = vec![None; words.len()];
             let mut push = |key: Option<usize>| {
-                values.push(key.map_or_else(|| py.None().into_bound(py), |key| words[key].clone()));
+                values.push(key.map_or_else(
+                    || py.None().into_bound(py),
+                    |key| {
+                        let word = || PyString::new(py, words.value(key)).into_any();
+                        made[key].get_or_insert_with(word).clone()
+                    },
+                ));
             };
             if **key == DataType::Int16 {
                 let keys = dictionary.keys().as_primitive::<Int16Type>();

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import flowsieve as fs
+from flowsieve._table import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 STREAMS = {"flows": ("flows", 3953), "export": ("rows", 6106)}
@@ -366,6 +367,20 @@ def test_addresses_are_dictionaries_but_not_in_pandas(large):
     pytest.importorskip("pandas")
     frame = flows.to_pandas()
     assert frame["src"].dtype == object and list(frame["src"]) == flows["src"]
+
+
+def test_tables_in_memory_are_small_and_the_same_rows(large):
+    pyarrow = pytest.importorskip("pyarrow")
+    streamed = [table.to_arrow() for table in fs.flows(large, idle="1ms").flows]
+    assert len(streamed) > 1
+    whole = plain(pyarrow.concat_tables(streamed))
+    flows = fs.flows(large, idle="1ms").flows.read()
+    table = flows.to_arrow()
+    assert plain(table).equals(whole) and flows.rows() == [dict(row) for row in pickle.loads(pickle.dumps(flows))]
+    assert flows["community_id"] == whole["community_id"].to_pylist() and flows[-1]["bytes"] == whole["bytes"][-1].as_py()
+    assert flows.nbytes <= 60 * len(flows) < table.get_total_buffer_size() and flows[:0].nbytes == 0
+    nothing = flows[[]]
+    assert nothing.shape == (len(flows), 0) and len(pickle.loads(pickle.dumps(nothing))) == len(flows)
 
 
 def test_streams_show_their_first_rows_and_keep_them(large, trace):
