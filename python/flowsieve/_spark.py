@@ -21,7 +21,7 @@ from ._memory import room
 from ._records import ExportParameters, ExportTotals, FlowsParameters, FlowsTotals
 from ._results import _P, _T, Counts, Top, _OfInputs
 from ._run import Bar, Command, Progress, Report
-from .pieces import ELEMENT_BYTES, Part, Plan, Reduced, Reducer, Task, Worker, plan
+from .pieces import Part, Plan, Reduced, Reducer, Task, Worker, plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -131,7 +131,7 @@ def _run_of(function: Any, given: dict[str, Any]) -> Run:
     options = dict(given)
     spark, partitions, progress = options.pop("spark"), options.pop("partitions"), options.pop("progress")
     divided = plan(function.__name__, options.pop("captures"), tasks=threads_of(spark), **options)
-    sentence = too_large(divided, room_of_task(spark))
+    sentence = divided.too_large(room_of_task(spark))
     if sentence is not None:
         warnings.warn(sentence, RuntimeWarning, stacklevel=4)
     return Run(spark, divided, partitions, progress)
@@ -512,18 +512,6 @@ def room_of_task(spark: SparkSession) -> int | None:
     except Exception:
         return None
     return (int(number) << 10 * " kmgt".index(unit or "m")) // max(tasks, 1)
-
-
-def too_large(divided: Plan, left: int | None) -> str | None:
-    """Says that a shard may not fit into this memory."""
-    needed = divided.shard_bytes()
-    if needed is None or left is None or needed <= left:
-        return None
-    fewer = "count with more shards" if divided.command == "count" else 'choose slices, such as slice="1min"'
-    return (
-        f"a reduce task may take {needed >> 20:,} MB, if there is a new element in each {ELEMENT_BYTES:,} bytes, and has {left >> 20:,} MB; "
-        f"give executors more memory, or {fewer}"
-    )
 
 
 def _explained(error: Exception, files: list[str]) -> Exception:

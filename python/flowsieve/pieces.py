@@ -20,12 +20,13 @@ import inspect
 import itertools
 import json
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 from . import _commands, _native
 from ._errors import Error, UsageError
-from ._memory import check_room
+from ._memory import check_room, room
 from ._records import ExportParameters, ExportTotals, FlowsParameters, FlowsTotals
 from ._remote import RemoteFile, SkippedFile, found, is_remote
 from ._results import _P, _T, Counts, Top, _OfInputs
@@ -40,11 +41,11 @@ BUDGET = 16 << 20
 MOST_BYTES, FEWEST_BYTES = 256 << 20, 16 << 20
 #: Shards of a list of flows or packets; more if there are more tasks.
 LEAST_SHARDS = 64
-#: Bytes of a capture for each distinct pair or flow. Floods from invented addresses have more of these.
-ELEMENT_BYTES = 1000
-#: Bytes of memory that a reducer takes for each of them: with the exact count and without it, as measured, and in the one shard of a
-#: ranking that has them all, by the length of their records.
-EXACT_BYTES, ESTIMATED_BYTES, RANKED_BYTES = 57, 35, 25
+#: Bytes of a capture for each distinct pair, and for each packet of one that is cut. Floods from invented addresses have more pairs.
+ELEMENT_BYTES, PACKET_BYTES = 1000, 80
+#: Bytes of memory that a reducer takes, as measured: for each pair with the exact count and without it, for one of a ranked slice and
+#: in the one shard of a ranking of everything that has them all, and for each packet of flows and of an export.
+EXACT_BYTES, ESTIMATED_BYTES, RANKED_EXACT_BYTES, RANKED_BYTES, FLOW_BYTES, EXPORT_BYTES = 57, 35, 111, 42, 116, 188
 #: Bytes that could be read in the time that it takes to open a file, here and in an object store.
 OPENING_BYTES, REMOTE_OPENING_BYTES = 256 << 10, 4 << 20
 
@@ -184,7 +185,8 @@ class Plan:
         }
         whole = sum(size or 0 for size in self._sizes) + sum(self._costs)
         # Flows and packets of a shard are in the memory of one process.
-        self.job = _native.DividedJob(words, self.files, remotes, max(LEAST_SHARDS, whole // MOST_BYTES))
+        self._shards = max(LEAST_SHARDS, whole // MOST_BYTES)
+        self.job = _native.DividedJob(words, self.files, remotes, self._shards)
         if task_bytes is None:
             rounds = max(-(-whole // (tasks * MOST_BYTES)), 1)
             task_bytes = min(max(whole // (tasks * rounds) - max(self._costs), FEWEST_BYTES), MOST_BYTES)
@@ -201,14 +203,35 @@ class Plan:
         self._rounds = len(self.pieces) + 1
         self._ends: list[bytes] = []
 
-    def shard_bytes(self) -> int | None:
-        """Bytes that a reducer may take for the largest shard of a count or a ranking of everything, if there is a new element in each
-        `ELEMENT_BYTES`; None for what depends on the slices and for rows, which have shards enough."""
-        elements = sum(size or 0 for size in self._sizes) // ELEMENT_BYTES
-        each = ESTIMATED_BYTES if self._parameters.get("exact_limit_bytes") is None else EXACT_BYTES
+    def shard_bytes(self) -> int:
+        """Bytes that a reducer may take for the largest shard, if there is a new element in each `ELEMENT_BYTES`, a packet in each
+        `PACKET_BYTES`, and one slice has all of them."""
+        size = sum(size or 0 for size in self._sizes)
+        elements, packets = size // ELEMENT_BYTES, size // PACKET_BYTES
+        is_exact = self._parameters.get("exact_limit_bytes") is not None
         if self.command == "count":
-            return elements * each // int(self._parameters["shards"])
-        return elements * RANKED_BYTES if self.command == "top" and self._parameters["slice_ns"] is None else None
+            return elements * (EXACT_BYTES if is_exact else ESTIMATED_BYTES) // int(self._parameters["shards"])
+        if self.command == "top":
+            return elements * (RANKED_EXACT_BYTES if is_exact and self._parameters["slice_ns"] is not None else RANKED_BYTES)
+        return packets * (FLOW_BYTES if self.command == "flows" else EXPORT_BYTES) // self._shards
+
+    def too_large(self, left: int | None) -> str | None:
+        """Says that a shard may not fit into this memory of a task."""
+        needed = self.shard_bytes()
+        if left is None or needed <= left:
+            return None
+        condition, remedy = f"there is a new element in each {ELEMENT_BYTES:,} bytes", ""
+        if self.command == "count":
+            remedy = ", or count with more shards"
+        elif self.command != "top":
+            condition = f"there is a packet in each {PACKET_BYTES} bytes"
+        elif self._parameters["slice_ns"] is None:
+            remedy = ', or choose slices, such as slice="1min"'
+        else:
+            condition, remedy = f"{condition} and one slice has all of them", ", or choose shorter slices"
+        return (
+            f"a reduce task may take {needed >> 20:,} MB, if {condition}, and has {left >> 20:,} MB; give workers more memory{remedy}"
+        )
 
     def _packed(self, pieces: list[str]) -> list[Task]:
         """The pieces as tasks, small ones together, so that a task has enough to do."""
@@ -443,6 +466,10 @@ def run(
         Error: a file is missing or could not be read.
     """
     made = plan(command, captures, **{"tasks": buckets, **options})
+    left = room() if gather is None else None
+    sentence = made.too_large(left and left // buckets)
+    if sentence is not None:
+        warnings.warn(sentence, RuntimeWarning, stacklevel=2)
 
     def results(references: list[Any]) -> list[Any]:
         return gather(references) if gather else [reference.result() for reference in references]

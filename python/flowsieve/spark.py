@@ -28,7 +28,7 @@ if __name__ == "__main__" and __package__ in (None, ""):
 from flowsieve._errors import Error, UsageError
 from flowsieve._native import DividedJob
 from flowsieve._on_spark import count, export, flows, top
-from flowsieve._spark import ExportOnSpark, FlowsOnSpark, Run, room_of_task, threads_of, too_large
+from flowsieve._spark import ExportOnSpark, FlowsOnSpark, Run, room_of_task, threads_of
 from flowsieve._remote import is_remote
 from flowsieve.pieces import Plan
 
@@ -101,7 +101,7 @@ def main(words: list[str]) -> int:
             plan = Plan(words, captures, threads_of(spark))
             if output is not None:
                 check_output(output, plan.files)
-            sentence = too_large(plan, room_of_task(spark))
+            sentence = plan.too_large(room_of_task(spark))
             if sentence is not None:
                 _say([f"flowsieve: {sentence}"])
             with Run(spark, plan, None) as run:

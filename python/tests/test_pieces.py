@@ -535,20 +535,22 @@ def test_the_memory_of_a_shard_is_stated_from_the_plan(tmp_path):
     for command, options, expected in [
         ("count", {}, elements * 57 // 8),
         ("count", {"slice": "all", "no_exact": True, "shards": 16}, elements * 35 // 16),
-        ("top", {"slice": "all"}, elements * 25),
-        ("top", {"slice": "1s"}, None),
-        ("flows", {}, None),
+        ("top", {"slice": "all"}, elements * 42),
+        ("top", {"slice": "1s"}, elements * 111),
+        ("top", {"slice": "1s", "no_exact": True}, elements * 42),
+        ("flows", {}, 1_000_000_000 * 116 // 298),
+        ("export", {}, 1_000_000_000 * 188 // 298),
     ]:
         plan = pieces.plan(command, large, **options)
         assert plan.shard_bytes() == expected, (command, options)
     plan = pieces.plan("count", large)
-    assert _spark.too_large(plan, None) is None and _spark.too_large(plan, elements * 57 // 8) is None
-    sentence = _spark.too_large(plan, elements)
+    assert plan.too_large(None) is None and plan.too_large(elements * 57 // 8) is None
+    sentence = plan.too_large(elements)
     assert sentence == (
         "a reduce task may take 543 MB, if there is a new element in each 1,000 bytes, and has 76 MB; "
-        "give executors more memory, or count with more shards"
+        "give workers more memory, or count with more shards"
     )
-    assert "choose slices" in _spark.too_large(pieces.plan("top", large, slice="all"), elements)
+    assert "choose slices" in pieces.plan("top", large, slice="all").too_large(elements)
 
 
 @pytest.mark.parametrize(
@@ -565,6 +567,20 @@ def test_the_memory_of_a_shard_is_stated_from_the_plan(tmp_path):
 def test_the_memory_of_a_task_is_that_of_its_executor_by_tasks(settings, expected):
     context = types.SimpleNamespace(getConf=lambda: {f"spark.{name}": value for name, value in settings.items()})
     assert _spark.room_of_task(types.SimpleNamespace(sparkContext=context)) == expected
+
+
+@pytest.mark.parametrize(("command", "advice"), [("top", "shorter slices"), ("flows", "a packet in each 80 bytes"), ("export", "more memory$")])
+def test_a_run_that_may_not_fit_says_so_before_it_starts(monkeypatch, command, advice):
+    options = {"slice": "1s"} if command == "top" else {}
+    with ThreadPoolExecutor(2) as threads:
+        run = functools.partial(pieces.run, command, TRACES[0], submit=threads.submit, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            run()
+        monkeypatch.setattr(pieces, "room", lambda: 100)
+        with pytest.warns(RuntimeWarning, match=f"a reduce task may take .*{advice}") as said:
+            run()
+    assert [one.filename for one in said if one.category is RuntimeWarning] == [__file__]
 
 
 def test_a_shard_that_will_not_fit_says_so_first(monkeypatch):

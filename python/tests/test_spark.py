@@ -242,7 +242,7 @@ def test_a_run_that_may_not_fit_says_so_first(session, monkeypatch):
         warnings.simplefilter("error", RuntimeWarning)
         on_spark.count(session, TRACES[0])
     monkeypatch.setattr(_spark, "room_of_task", lambda _: 100)
-    with pytest.warns(RuntimeWarning, match="give executors more memory, or count with more shards") as said:
+    with pytest.warns(RuntimeWarning, match="give workers more memory, or count with more shards") as said:
         on_spark.count(session, TRACES[0])
     assert [one.filename for one in said if one.category is RuntimeWarning] == [__file__]
 
