@@ -722,7 +722,7 @@ mod tests {
             // What is known beforehand.
             let mut left: Vec<_> =
                 inputs.inputs().map(|(input, packets)| (input.number, packets)).collect();
-            self.takes_together ^= self.packets.len() % 3 == 0;
+            self.takes_together ^= self.packets.len().is_multiple_of(3);
             while self.takes_together
                 && let Some(input) = inputs.next()
             {
