@@ -1,7 +1,7 @@
 //! The order of inputs: each is opened when its first packet is due, and the one with the earliest
 //! packet goes on. Of equal times the input that was given first goes first.
 
-use super::order::Order;
+use super::order::{Member, Order};
 use super::results::{InputResult, Watch};
 use crate::guard::{Broken, catch_panic};
 use crate::trace::{Capture, FileState, InputFormat, Source, StopFlag, TraceError};
@@ -396,20 +396,18 @@ impl<'a, I: Input> Merge<'a, I> {
     /// at hand.
     fn take_in_order<E>(&mut self, taker: &mut impl Taker<I, E>) -> Result<Option<usize>, E> {
         let (open, order, taking) = (&mut self.open, &mut self.order, &mut self.taking);
-        if taker.take_together(&mut Together { open, order, taking })? {
-            for number in 0..self.order.members().len() {
-                let member = self.order.members()[number];
-                self.count(member.place, member.packets);
-            }
-        } else {
-            while let Some((at, packets)) = self.order.next_run() {
-                self.take_run(taker, at, packets)?;
-            }
+        let are_taken = taker.take_together(&mut Together { open, order, taking })?;
+        while !are_taken && let Some((at, packets)) = self.order.next_run() {
+            self.take_run(taker, at, packets)?;
         }
         // The last packet that was put in order was the last of at most one input.
         let mut emptied = None;
         for number in 0..self.order.members().len() {
-            emptied = emptied.or(self.passed(self.order.members()[number].place));
+            let Member { place, packets, .. } = self.order.members()[number];
+            if are_taken {
+                self.count(place, packets);
+            }
+            emptied = emptied.or(self.passed(place));
         }
         Ok(emptied)
     }

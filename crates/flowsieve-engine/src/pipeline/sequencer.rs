@@ -256,7 +256,6 @@ impl<S: Stage> Sequencer<S> {
                 self.stretch(slot, times_of_next(feed, packets));
             }
         }
-        let router = self.router(inputs.inputs().map(|(feed, _)| &feed.batch.elements));
         let Slot { slice, waiting, .. } = &mut self.slots[slot];
         let skipped = &mut self.totals.skipped;
         while let Some(Feed { batch, cursor, .. }) = inputs.next() {
@@ -265,8 +264,11 @@ impl<S: Stage> Sequencer<S> {
             self.totals.elements += elements.len() as u64;
             slice.elements += elements.len() as u64;
             for element in elements {
-                if let Some(shard) = router.route(&batch.elements, element, waiting) {
-                    self.stage.add(shard, slot, &mut waiting[shard])?;
+                let shard = shard_of(batch.elements.digests[element], self.shard_count as u64);
+                let to = &mut waiting[shard];
+                to.push_from(&batch.elements, element, self.arity);
+                if to.len() == BATCH {
+                    self.stage.add(shard, slot, to)?;
                 }
             }
         }
@@ -642,65 +644,36 @@ impl<S: Stage> Sequencer<S> {
         from: &ElementColumns,
         elements: Range<usize>,
     ) -> Result<(), StageError> {
-        if self.shard_count == 1 {
+        let shards = self.shard_count as u64;
+        let arity = self.arity;
+        if shards == 1 {
             return self.append(0, slot, from, elements);
         }
-        let router = self.router([from]);
+        // Once, and not for each element.
+        let with_attributes = !from.attributes.is_empty();
+        let with_keys = !from.keys.is_empty();
         let waiting = &mut self.slots[slot].waiting;
         for element in elements {
-            if let Some(shard) = router.route(from, element, waiting) {
-                self.stage.add(shard, slot, &mut waiting[shard])?;
+            let digest = from.digests[element];
+            let shard = shard_of(digest, shards);
+            let to = &mut waiting[shard];
+            to.digests.push(digest);
+            if with_attributes {
+                let attributes = &from.attributes[element * arity..(element + 1) * arity];
+                to.attributes.extend_from_slice(attributes);
+            }
+            if with_keys {
+                to.keys.push_from(&from.keys, element);
+            }
+            if to.len() == BATCH {
+                self.stage.add(shard, slot, to)?;
             }
         }
         Ok(())
-    }
-
-    /// Returns what divides elements of these columns.
-    fn router<'a>(&self, columns: impl IntoIterator<Item = &'a ElementColumns>) -> Router {
-        let (shards, arity) = (self.shard_count as u64, self.arity);
-        let router = Router { shards, arity, with_attributes: false, with_keys: false };
-        columns.into_iter().fold(router, |router, columns| Router {
-            with_attributes: router.with_attributes | !columns.attributes.is_empty(),
-            with_keys: router.with_keys | !columns.keys.is_empty(),
-            ..router
-        })
     }
 }
 
 /// Returns the times of the next packets of an input.
 fn times_of_next<M: BatchBuilder<Batch = ElementBatch>>(feed: &Feed<M>, packets: usize) -> &[i64] {
     &feed.batch.times_ns[feed.cursor.packet..][..packets]
-}
-
-/// Divides elements among shards. What is the same for all is found out once.
-struct Router {
-    shards: u64,
-    arity: usize,
-    with_attributes: bool,
-    with_keys: bool,
-}
-
-impl Router {
-    /// Appends an element to the batch of its shard, whose number is returned if the batch is full.
-    #[expect(clippy::inline_always, reason = "a few instructions for each packet")]
-    #[inline(always)]
-    fn route(
-        &self,
-        from: &ElementColumns,
-        element: usize,
-        batches: &mut [ElementColumns],
-    ) -> Option<usize> {
-        let digest = from.digests[element];
-        let shard = shard_of(digest, self.shards);
-        let to = &mut batches[shard];
-        to.digests.push(digest);
-        if self.with_attributes {
-            let attributes = &from.attributes[element * self.arity..(element + 1) * self.arity];
-            to.attributes.extend_from_slice(attributes);
-        }
-        if self.with_keys {
-            to.keys.push_from(&from.keys, element);
-        }
-        (to.len() == BATCH).then_some(shard)
-    }
 }
