@@ -33,16 +33,10 @@ pub(super) trait Value: Sized {
     /// Appends values; `None` is a row without one.
     fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array);
 
-    /// Appends a value.
-    #[inline(never)]
-    fn append_to(self, array: &mut Array) {
-        Self::append_all(once(Some(self)), array);
-    }
-
     /// Returns the value as a cell.
     fn cell(self) -> Cell {
         let mut array = Array::new(&Self::kind(), Self::NULLABLE);
-        self.append_to(&mut array);
+        Self::append_all(once(Some(self)), &mut array);
         array.cell(0, &Self::kind(), Zone::UTC)
     }
 }
@@ -121,6 +115,7 @@ impl Texts {
         }
     }
 
+    #[inline(never)]
     fn push(&mut self, text: &str) {
         self.all.push_str(text);
         self.ends.push(self.end_of_all());
@@ -129,6 +124,12 @@ impl Texts {
     fn end_of_all(&self) -> u32 {
         let end = u32::try_from(self.all.len());
         end.expect("a batch ends long before it has 4 GiB of text")
+    }
+}
+
+impl<T: AsRef<str>> Extend<T> for Texts {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, texts: I) {
+        texts.into_iter().for_each(|text| self.push(text.as_ref()));
     }
 }
 
@@ -191,7 +192,7 @@ const MISSING: &str = "a value is missing in a column that is not nullable";
 /// Appends values to those of a column; `valid` takes which rows have one.
 #[inline]
 pub(super) fn extend<T: Default>(
-    column: &mut Vec<T>,
+    column: &mut impl Extend<T>,
     valid: Option<&mut Vec<bool>>,
     values: impl Iterator<Item = Option<T>>,
 ) {
@@ -237,13 +238,6 @@ impl Array {
 
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.valid.as_ref().is_some_and(|valid| !valid[row])
-    }
-
-    pub(super) fn push_cell(&mut self, cell: Cell) {
-        let Values::Cells(cells) = &mut self.values else {
-            unreachable!("a cell among {:?}", self.values);
-        };
-        extend(cells, self.valid.as_mut(), once(Some(cell)));
     }
 
     /// Appends what `write` writes; the row has no value if it returns false.

@@ -118,7 +118,7 @@ values! {
     EpochSeconds => Kind::Time(Clock::Seconds), I64: |time| time.0;
     i64 => Kind::I64, I64: |number| number;
     u64 => Kind::U64, U64: |number| number;
-    u32 => Kind::U64, U64: |number| number.into();
+    u32 => Kind::U64, U64: |number| u64::from(number);
     usize => Kind::U64, U64: |number| number as u64;
     u16 => Kind::U16, U16: |number| number;
     u8 => Kind::U8, U8: |number| number;
@@ -126,29 +126,11 @@ values! {
     Decimal => Kind::Decimal, F64: |number| number.0;
     Whole => Kind::Whole, F64: |number| number.0;
     bool => Kind::Bool, Bool: |truth| truth;
+    &'static str => Kind::Word, Text: |text| text;
+    String => Kind::Text, Text: |text| text;
     Seconds => Kind::Seconds, Cells: |duration| Cell::Seconds(duration.0);
     Tally => Kind::Tally, Cells: |tally| Cell::Tally(tally.0);
-}
-
-/// Declares types that are texts.
-macro_rules! texts {
-    ($($own:ty => $kind:expr;)*) => {$(
-        impl Value for $own {
-            fn kind() -> Kind {
-                $kind
-            }
-            fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
-                for value in values {
-                    array.write_text(|all| value.map(|text| all.push_str(&text)).is_some());
-                }
-            }
-        }
-    )*};
-}
-
-texts! {
-    &'static str => Kind::Word;
-    String => Kind::Text;
+    Cell => Kind::Object, Cells: |cell| cell;
 }
 
 impl<T: Value> Value for Option<T> {
@@ -170,15 +152,9 @@ impl<T: Value> Value for Joined<T> {
     }
 
     fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
-        for value in values {
-            match value {
-                Some(Self(list, separator)) => {
-                    let cells = list.into_iter().map(T::cell).collect();
-                    array.push_cell(Cell::List(cells, separator));
-                }
-                None => array.push_null(),
-            }
-        }
+        let cells = |list: Vec<T>| list.into_iter().map(T::cell).collect();
+        let lists = values.map(|value| value.map(|joined| Cell::List(cells(joined.0), joined.1)));
+        Cell::append_all(lists, array);
     }
 }
 

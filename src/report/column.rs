@@ -11,6 +11,7 @@ use super::rows::Tail;
 use crate::zone::Zone;
 use std::borrow::Cow;
 use std::fmt;
+use std::iter::once;
 use std::slice::from_ref;
 use std::sync::Arc;
 
@@ -84,12 +85,7 @@ impl<R> Columns<R> {
     where
         R: 'static,
     {
-        let append = move |rows: &[R], array: &mut Array| {
-            for row in rows {
-                value(row).append_to(array);
-            }
-        };
-        self.column(name, T::kind(), T::NULLABLE, Arc::new(append))
+        self.inlined(name, value)
     }
 
     /// Adds the columns that say how a run ended: whether it was interrupted, and whether it is
@@ -157,15 +153,8 @@ impl<R> Columns<R> {
         value: impl Fn(&R) -> Option<S> + Clone + Send + Sync + 'static,
     ) -> Self {
         let parts = Self::parts(Some(name), &columns, value.clone());
-        let append = move |rows: &[R], array: &mut Array| {
-            for row in rows {
-                match value(row) {
-                    Some(value) => array.push_cell(columns.object_of(&value)),
-                    None => array.push_null(),
-                }
-            }
-        };
-        let mut this = self.column(name, Kind::Object, true, Arc::new(append));
+        let cell = move |row: &R| value(row).map(|value| columns.object_of(&value));
+        let mut this = self.column(name, Kind::Object, true, append_cells(cell));
         this.last().parts = parts;
         this
     }
@@ -177,12 +166,8 @@ impl<R> Columns<R> {
         columns: Columns<S>,
         values: impl Fn(&R) -> Vec<S> + Send + Sync + 'static,
     ) -> Self {
-        let append = move |rows: &[R], array: &mut Array| {
-            for row in rows {
-                array.push_cell(columns.list_of(&values(row)));
-            }
-        };
-        self.column(name, Kind::List(Box::new(Kind::Object)), false, Arc::new(append))
+        let append = append_cells(move |row| Some(columns.list_of(&values(row))));
+        self.column(name, Kind::List(Box::new(Kind::Object)), false, append)
     }
 
     /// Adds the columns of a part of the row, which may be missing, with a prefix to their names.
@@ -430,6 +415,15 @@ impl<R> Columns<R> {
 pub(super) fn append<R, T: Value>(value: impl Fn(&R) -> T + Send + Sync + 'static) -> Append<R> {
     Arc::new(move |rows: &[R], array: &mut Array| {
         T::append_all(rows.iter().map(|row| Some(value(row))), array);
+    })
+}
+
+/// Returns what appends this object or list of each row. All such columns share the loop over values.
+fn append_cells<R>(cell: impl Fn(&R) -> Option<Cell> + Send + Sync + 'static) -> Append<R> {
+    Arc::new(move |rows: &[R], array: &mut Array| {
+        for row in rows {
+            Cell::append_all(once(cell(row)), array);
+        }
     })
 }
 

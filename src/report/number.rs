@@ -189,10 +189,7 @@ impl RecentSeconds {
         out.push_str(&text[..=SECONDS]);
         // A one before them keeps zeros that they begin with.
         out.push_str(&itoa::Buffer::new().format(SECOND_NS + in_second)[1..10]);
-        match &text[SECONDS + 10..] {
-            "Z" => out.push('Z'),
-            offset => out.push_str(offset),
-        }
+        out.push_str(&text[SECONDS + 10..]);
     }
 }
 

@@ -79,11 +79,17 @@ impl Shape {
                 kind if kind.is_float() => {
                     properties.set_column_compression(path, Compression::SNAPPY)
                 }
-                _ => properties
-                    .set_column_compression(path.clone(), Compression::SNAPPY)
-                    // Bounds of texts that are nearly all different exclude nothing.
-                    .set_column_statistics_enabled(path.clone(), EnabledStatistics::None)
-                    .set_column_encoding(path, Encoding::DELTA_LENGTH_BYTE_ARRAY),
+                kind => {
+                    // Digests have nothing that repeats.
+                    let is_digest = *kind == Kind::Token;
+                    let compression =
+                        if is_digest { Compression::UNCOMPRESSED } else { Compression::SNAPPY };
+                    properties
+                        .set_column_compression(path.clone(), compression)
+                        // Bounds of texts that are nearly all different exclude nothing.
+                        .set_column_statistics_enabled(path.clone(), EnabledStatistics::None)
+                        .set_column_encoding(path, Encoding::DELTA_LENGTH_BYTE_ARRAY)
+                }
             }
         });
         Ok(Self { schema: Arc::new(schema_descriptor), properties: Arc::new(properties.build()) })
