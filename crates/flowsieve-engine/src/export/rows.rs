@@ -72,6 +72,12 @@ impl Texts {
         (!self.missing[index]).then(|| &self.text[start..self.ends[index] as usize])
     }
 
+    /// Returns the end of each text.
+    #[doc(hidden)]
+    pub fn ends(&self) -> &[u32] {
+        &self.ends
+    }
+
     /// Returns the texts of these rows one after the other, where each of them ends there, and
     /// whether it is missing.
     #[doc(hidden)]
