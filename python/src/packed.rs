@@ -97,9 +97,11 @@ fn packed(column: ArrayRef) -> ArrayRef {
     if let Some(numbers) = column.as_primitive_opt::<UInt64Type>() {
         let most = numbers.values().iter().copied().max().unwrap_or_default();
         return match most {
-            ..=0xff => Arc::new(numbers.unary::<_, UInt8Type>(|number| number as u8)),
-            ..=0xffff => Arc::new(numbers.unary::<_, UInt16Type>(|number| number as u16)),
-            ..=0xffff_ffff => Arc::new(numbers.unary::<_, UInt32Type>(|number| number as u32)),
+            0..=0xff => Arc::new(numbers.unary::<_, UInt8Type>(|number| number as u8)),
+            0x100..=0xffff => Arc::new(numbers.unary::<_, UInt16Type>(|number| number as u16)),
+            0x1_0000..=0xffff_ffff => {
+                Arc::new(numbers.unary::<_, UInt32Type>(|number| number as u32))
+            }
             _ => column,
         };
     }

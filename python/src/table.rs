@@ -91,8 +91,10 @@ impl Table {
         let mut buffers = HashMap::new();
         let mut count = |array: &dyn Array| {
             let data = array.to_data();
-            let nulls = data.nulls().map(|nulls| nulls.buffer());
-            buffers.extend(data.buffers().iter().chain(nulls).map(|it| (it.as_ptr(), it.len())));
+            buffers.extend(data.buffers().iter().map(|buffer| (buffer.as_ptr(), buffer.len())));
+            if let Some(nulls) = data.nulls() {
+                buffers.insert(nulls.buffer().as_ptr(), nulls.buffer().len());
+            }
         };
         for column in self.batches.iter().flat_map(RecordBatch::columns) {
             count(column);
