@@ -46,12 +46,12 @@ struct Stage {
 }
 
 /// Receives the output and messages of a command, in the thread that runs it.
-struct Taker {
+struct PacketConsumer {
     output: SyncSender<Vec<u8>>,
     stage: Arc<Stage>,
 }
 
-impl Host for Taker {
+impl Host for PacketConsumer {
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let sent = self.output.send(bytes.to_vec());
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
@@ -79,7 +79,7 @@ impl Host for Taker {
 pub(crate) fn listen<T>(work: impl FnOnce(Arc<dyn Host>) -> T) -> (T, Vec<Said>) {
     let stage = Arc::new(Stage::default());
     let (output, _) = sync_channel(0);
-    let result = work(Arc::new(Taker { output, stage: Arc::clone(&stage) }));
+    let result = work(Arc::new(PacketConsumer { output, stage: Arc::clone(&stage) }));
     let said = std::mem::take(&mut *locked(&stage.said));
     (result, said)
 }
@@ -536,7 +536,7 @@ impl Run {
     fn new(words: Vec<OsString>, progress: Option<Py<PyAny>>) -> PyResult<Self> {
         let (output, pieces) = sync_channel(WAITING);
         let stage = Arc::new(Stage::default());
-        let taker = Taker { output, stage: Arc::clone(&stage) };
+        let taker = PacketConsumer { output, stage: Arc::clone(&stage) };
         let all = std::iter::once("flowsieve".into()).chain(words);
         let all: Vec<OsString> = all.collect();
         let builder = Builder::new().name("flowsieve".to_owned());

@@ -149,9 +149,9 @@ impl ExportSink for Rows<'_> {
         report.map_or(Ok(()), |report| report.elements(elements))
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn drain(&mut self) -> io::Result<()> {
         let report = self.report.as_mut();
-        report.map_or(Ok(()), ExportReport::settle)
+        report.map_or(Ok(()), ExportReport::drain)
     }
 
     fn can_begin_again(&self) -> bool {

@@ -136,13 +136,13 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     } else if let Some(most) = args.most() {
         let mut largest = LargestFlows::new(args.sort, most);
         let summary = run.read(&plan.trace.inputs, |watch| list(&plan, &mut largest, watch))?;
-        handed = largest.hand_on(&mut shown);
+        handed = largest.emit(&mut shown);
         summary
     } else {
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
         let summary = run.read(&plan.trace.inputs, |watch| list(&plan, &mut sorted, watch))?;
         shown.report = shown.report.parallel(plan.trace.threads);
-        handed = sorted.hand_on(&mut shown);
+        handed = sorted.emit(&mut shown);
         summary
     };
     let written = handed.and_then(|()| shown.report.finish(&summary)).context(UNWRITTEN);

@@ -136,7 +136,7 @@ impl<W: Write> ExportSink for ExportReport<W> {
         Ok(())
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn drain(&mut self) -> io::Result<()> {
         self.write_waiting()?;
         self.writer.drain()
     }

@@ -1,8 +1,8 @@
 //! The parts of a plan that the processes of a distributed run share.
 
 use crate::elements::ElementBatch;
-use crate::export::{ExportPlan, ExportWhat, PackedSightingMaker};
-use crate::flows::{FlowPlan, PackedMaker};
+use crate::export::{ExportPlan, ExportWhat, PackedSightingBuilder};
+use crate::flows::{FlowPlan, PackedFlowBuilder};
 use crate::hashing::Digester;
 use crate::inputs::BatchBuilder;
 use crate::pipeline::{Align, CountPlan, PlanError, Slicing};
@@ -86,8 +86,8 @@ impl Outline<'_> {
         match self.run {
             Run::Count(plan) => Box::new(plan.extractor(false, self.form() == Form::Bytes)),
             Run::Top(plan) => Box::new(TopExtractor::new(plan)),
-            Run::Flows(plan) => Box::new(PackedMaker::of(plan, self.digester())),
-            Run::Export(plan) => Box::new(PackedSightingMaker::of(plan, self.digester())),
+            Run::Flows(plan) => Box::new(PackedFlowBuilder::of(plan, self.digester())),
+            Run::Export(plan) => Box::new(PackedSightingBuilder::of(plan, self.digester())),
         }
     }
 

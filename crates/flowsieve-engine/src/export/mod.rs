@@ -22,7 +22,7 @@ mod table;
 
 #[doc(hidden)]
 pub use elements::ElementRows;
-pub(crate) use packed::{PackedRows, PackedSightingMaker};
+pub(crate) use packed::{PackedRows, PackedSightingBuilder};
 pub use plan::{ExportPlan, ExportWhat};
 pub use results::{ExportSink, ExportSummary, ExportTotals};
 #[doc(hidden)]

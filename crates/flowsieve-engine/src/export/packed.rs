@@ -6,7 +6,7 @@
 
 use super::plan::{ExportPlan, ExportWhat};
 use super::rows::{ExportRows, Left};
-use super::sightings::{Sighting, SightingBatch, SightingMaker, element_hash};
+use super::sightings::{Sighting, SightingBatch, SightingBatchBuilder, element_hash};
 use super::table::SliceTable;
 use crate::decode::NAME_MAX;
 use crate::elements::{ElementBatch, ElementKind};
@@ -21,8 +21,8 @@ use std::ops::Range;
 /// Makes what packets show: digests are those of the elements, or of the packets if each is a row,
 /// and bytes the compact form.
 #[derive(Debug)]
-pub(crate) struct PackedSightingMaker {
-    maker: SightingMaker,
+pub(crate) struct PackedSightingBuilder {
+    maker: SightingBatchBuilder,
     form: PackedForm,
 }
 
@@ -55,13 +55,13 @@ impl PackedForm {
     }
 }
 
-impl PackedSightingMaker {
+impl PackedSightingBuilder {
     pub(crate) fn of(plan: &ExportPlan, digester: Digester) -> Self {
-        Self { maker: SightingMaker::new(plan), form: PackedForm::of(plan, digester) }
+        Self { maker: SightingBatchBuilder::new(plan), form: PackedForm::of(plan, digester) }
     }
 }
 
-impl BatchBuilder for PackedSightingMaker {
+impl BatchBuilder for PackedSightingBuilder {
     type Batch = ElementBatch;
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {

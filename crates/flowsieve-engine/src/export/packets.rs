@@ -21,11 +21,11 @@ impl Rows for ExportRows {
 
 /// Makes rows.
 #[derive(Debug)]
-pub(super) struct PacketMaker {
+pub(super) struct PacketRowBuilder {
     decoder: PacketDecoder,
 }
 
-impl PacketMaker {
+impl PacketRowBuilder {
     pub(super) fn new(headers: &Headers) -> Self {
         Self { decoder: PacketDecoder::new(headers) }
     }
@@ -87,7 +87,7 @@ pub(super) fn tcp_flags(packet: &IpPacket<'_>) -> Option<u8> {
     (packet.protocol == TCP).then(|| packet.tcp_flags().unwrap_or_default())
 }
 
-impl BatchBuilder for PacketMaker {
+impl BatchBuilder for PacketRowBuilder {
     type Batch = PacketBatch;
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut PacketBatch) {

@@ -39,7 +39,7 @@ pub trait ExportSink {
     ///
     /// They cannot be written; the run ends.
     #[doc(hidden)]
-    fn settle(&mut self) -> io::Result<()> {
+    fn drain(&mut self) -> io::Result<()> {
         Ok(())
     }
 

@@ -1,9 +1,9 @@
 //! The run: captures in, rows out.
 
-use super::packets::PacketMaker;
+use super::packets::PacketRowBuilder;
 use super::plan::{ExportPlan, ExportWhat};
 use super::results::{ExportSink, ExportSummary, ExportTotals};
-use super::sightings::SightingMaker;
+use super::sightings::SightingBatchBuilder;
 use super::slices::{Order, Slices};
 use crate::inputs::{Feed, InputResult, RunError, TimeBuilder, Watch};
 use crate::pipeline::{SliceGrid, SliceSet, Slicing};
@@ -41,7 +41,7 @@ fn packets(
     sink: &mut dyn ExportSink,
     watch: &dyn Watch,
 ) -> Result<ExportSummary, RunError> {
-    let maker = Arc::new(PacketMaker::new(&plan.trace.headers));
+    let maker = Arc::new(PacketRowBuilder::new(&plan.trace.headers));
     let mut totals = ExportTotals::default();
     let (inputs, interrupted) = thread::scope(|scope| {
         let merge = plan.trace.feeds(scope, watch, &maker, plan.ahead(), false);
@@ -141,7 +141,7 @@ fn elements_but(
     let ExportWhat::Elements { kind, slicing, memory_bytes, .. } = plan.what else {
         unreachable!("packets are no elements");
     };
-    let maker = Arc::new(SightingMaker::new(plan));
+    let maker = Arc::new(SightingBatchBuilder::new(plan));
     let mut packets_before = 0;
     let mut skips = BTreeMap::new();
     let (inputs, interrupted, mut totals, late) = thread::scope(|scope| {

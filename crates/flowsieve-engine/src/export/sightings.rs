@@ -61,7 +61,7 @@ impl Rows for Sightings {
 
 /// Makes sightings.
 #[derive(Debug)]
-pub(super) struct SightingMaker {
+pub(super) struct SightingBatchBuilder {
     kind: ElementKind,
     mask: KeyMask,
     undirected: bool,
@@ -70,7 +70,7 @@ pub(super) struct SightingMaker {
     hasher: ahash::RandomState,
 }
 
-impl SightingMaker {
+impl SightingBatchBuilder {
     /// Makes sightings of the elements that the plan asks for. Of a packet that is a row by itself
     /// they are those of its flow, which has all that there is to say.
     pub(super) fn new(plan: &ExportPlan) -> Self {
@@ -183,7 +183,7 @@ pub(super) fn element_hash(hasher: &ahash::RandomState, key: FlowKey, name: Opti
     hasher.finish()
 }
 
-impl BatchBuilder for SightingMaker {
+impl BatchBuilder for SightingBatchBuilder {
     type Batch = SightingBatch;
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut SightingBatch) {

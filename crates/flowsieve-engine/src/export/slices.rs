@@ -217,7 +217,7 @@ impl<'a> Slices<'a> {
         if !self.tables.is_empty() {
             self.close(0)?;
         }
-        self.hand_on_late()?;
+        self.emit_late()?;
         Ok(self.totals)
     }
 
@@ -253,7 +253,7 @@ impl<'a> Slices<'a> {
             // Elements leave by the memory in use, and not by how fast rows are written.
             let leaving: u64 = self.under_way.iter().map(ElementMemory::bytes).sum();
             if leaving > 0 && used + leaving + growth > self.memory_bytes {
-                self.sink.settle()?;
+                self.sink.drain()?;
                 self.under_way.clear();
             }
             let fits = used + growth <= self.memory_bytes && table.has_numbers();
@@ -276,12 +276,12 @@ impl<'a> Slices<'a> {
 
     /// Hands on the elements of a table, which is empty afterwards.
     fn send_out(&mut self, slot: usize, left: Left) -> io::Result<()> {
-        self.hand_on_late()?;
+        self.emit_late()?;
         let table = std::mem::take(&mut self.tables[slot].table);
         if left == Left::Memory {
             self.totals.early += table.len() as u64;
         }
-        self.hand_on(table, left)
+        self.emit(table, left)
     }
 
     /// A packet whose slice was closed.
@@ -289,17 +289,17 @@ impl<'a> Slices<'a> {
         self.late.begin(time_ns, sighting, name);
         self.totals.late += 1;
         if self.late.len() == LATE_AT_ONCE {
-            self.hand_on_late()?;
+            self.emit_late()?;
         }
         Ok(())
     }
 
-    fn hand_on_late(&mut self) -> io::Result<()> {
+    fn emit_late(&mut self) -> io::Result<()> {
         let late = std::mem::take(&mut self.late);
-        self.hand_on(late, Left::Late)
+        self.emit(late, Left::Late)
     }
 
-    fn hand_on(&mut self, table: SliceTable, left: Left) -> io::Result<()> {
+    fn emit(&mut self, table: SliceTable, left: Left) -> io::Result<()> {
         if table.is_empty() {
             return Ok(());
         }

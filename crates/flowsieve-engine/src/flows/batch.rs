@@ -167,7 +167,7 @@ impl Message {
 
 /// Makes batches of flow keys.
 #[derive(Debug)]
-pub(super) struct FlowMaker {
+pub(super) struct FlowBatchBuilder {
     decoder: PacketDecoder,
     bidirectional: bool,
     /// Log records count as packets, of which nothing but their flow is known.
@@ -177,7 +177,7 @@ pub(super) struct FlowMaker {
     shards: Option<Arc<Shards>>,
 }
 
-impl FlowMaker {
+impl FlowBatchBuilder {
     pub(super) fn new(headers: &Headers, bidirectional: bool, logs: bool) -> Self {
         Self {
             decoder: PacketDecoder::new(headers),
@@ -265,7 +265,7 @@ impl FlowMaker {
     }
 }
 
-impl BatchBuilder for FlowMaker {
+impl BatchBuilder for FlowBatchBuilder {
     type Batch = FlowBatch;
 
     fn assist(&self) -> bool {
@@ -344,7 +344,7 @@ mod tests {
         };
         let batch = TraceBatch::Packets { bytes: frame, packets: &[packet] };
         let mut out = FlowBatch::default();
-        FlowMaker::new(&Headers { tunnel, dns_ports: vec![5353] }, false, false)
+        FlowBatchBuilder::new(&Headers { tunnel, dns_ports: vec![5353] }, false, false)
             .append(batch, &mut out);
         let out = out.rows;
         assert_eq!(out.messages.len(), out.names.iter().count());

@@ -61,7 +61,7 @@ impl LargestFlows {
     /// # Errors
     ///
     /// `sink` failed.
-    pub fn hand_on(self, sink: &mut dyn FlowSink) -> io::Result<()> {
+    pub fn emit(self, sink: &mut dyn FlowSink) -> io::Result<()> {
         let flows = self.kept.into_sorted_vec();
         flows.into_iter().try_for_each(|(_, flow)| sink.flow(flow))
     }
@@ -150,7 +150,7 @@ mod tests {
                 largest.flow(flow).unwrap();
             }
             let mut numbers = Numbers::default();
-            largest.hand_on(&mut numbers).unwrap();
+            largest.emit(&mut numbers).unwrap();
             assert_eq!(numbers.0, expected, "{}", order.name());
         }
     }

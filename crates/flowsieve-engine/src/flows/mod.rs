@@ -36,7 +36,7 @@ pub use community_id::{Upper, community_id};
 pub(crate) use key::{FlowKey, KeyMask};
 #[doc(hidden)]
 pub use largest::{FlowOrder, LargestFlows};
-pub(crate) use packed::{PackedFlows, PackedMaker, Taken};
+pub(crate) use packed::{PackedFlowBuilder, PackedFlows, Taken};
 pub use plan::FlowPlan;
 #[doc(hidden)]
 pub use record::DnsRecord;

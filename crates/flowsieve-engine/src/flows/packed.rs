@@ -1,7 +1,7 @@
 //! The packets of flows in compact form, for distributed lists of flows: a [`Compact`] as postcard
 //! writes it, and the name in the first DNS message.
 
-use super::batch::{FlowBatch, FlowMaker, FlowPacket};
+use super::batch::{FlowBatch, FlowBatchBuilder, FlowPacket};
 use super::community_id::Upper;
 use super::key::FlowKey;
 use super::plan::FlowPlan;
@@ -32,19 +32,19 @@ struct Compact {
 /// Makes packets of flows: their digests are those of the flows' keys, and their bytes the compact
 /// form.
 #[derive(Debug)]
-pub(crate) struct PackedMaker {
-    maker: FlowMaker,
+pub(crate) struct PackedFlowBuilder {
+    maker: FlowBatchBuilder,
     digester: Digester,
 }
 
-impl PackedMaker {
+impl PackedFlowBuilder {
     pub(crate) fn of(plan: &FlowPlan, digester: Digester) -> Self {
-        let maker = FlowMaker::new(&plan.trace.headers, plan.bidirectional, false);
+        let maker = FlowBatchBuilder::new(&plan.trace.headers, plan.bidirectional, false);
         Self { maker, digester }
     }
 }
 
-impl BatchBuilder for PackedMaker {
+impl BatchBuilder for PackedFlowBuilder {
     type Batch = ElementBatch;
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {

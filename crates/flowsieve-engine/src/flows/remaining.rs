@@ -97,8 +97,8 @@ impl Run {
         }
     }
 
-    /// What puts a flow in order: its start, and behind that its number in the trace. One number is
-    /// compared without a branch.
+    /// Returns the sort key of a flow: its start, and then its number in the trace, as one number that
+    /// is compared without a branch.
     fn order(&self, number: usize) -> u128 {
         let (start_ns, number) = self.flows.order(self.place(number));
         let start = start_ns.cast_unsigned() ^ 1 << 63;
@@ -158,7 +158,7 @@ impl RemainingFlows {
     pub fn part_behind(&self, before: Option<&RemainingPart>, count: usize) -> RemainingPart {
         let start = |run: usize| before.map_or(0, |RemainingPart(ranges)| ranges[run].end);
         let mut part: Vec<_> = (0..self.runs.len()).map(|run| start(run)..start(run)).collect();
-        // Of each run a share of what is left. The share that ends first is part of what is left,
+        // Takes a share of what is left of each run. The share that ends first is part of what is left,
         // whatever the others are.
         let end_of = |range: &Range<usize>, run: &Run, share: usize| {
             let end = run.len.min(range.end + share);

@@ -1,13 +1,13 @@
 //! The run: captures in, flows and DNS messages out.
 
-use super::batch::{Arrival, FlowBatch, FlowCursor, FlowMaker, FlowPacket};
+use super::batch::{Arrival, FlowBatch, FlowBatchBuilder, FlowCursor, FlowPacket};
 use super::plan::FlowPlan;
 use super::record::Ended;
 use super::results::{FlowSink, FlowSummary, FlowTotals};
 use super::shards::Shards;
 use super::table::FlowTable;
 use super::tables::Tables;
-use crate::inputs::{A_WHILE, Feed, InputResult, PacketClock, RunError, Taker, Watch};
+use crate::inputs::{A_WHILE, Feed, InputResult, PacketClock, PacketConsumer, RunError, Watch};
 use std::io;
 use std::mem;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ pub(super) fn read<T: FlowConsumer>(
     sink: &mut dyn FlowSink,
     watch: &dyn Watch,
 ) -> Result<(Vec<InputResult>, FlowTotals), RunError> {
-    let maker = FlowMaker::new(&plan.trace.headers, plan.bidirectional, T::TAKES_LOGS);
+    let maker = FlowBatchBuilder::new(&plan.trace.headers, plan.bidirectional, T::TAKES_LOGS);
     let maker = Arc::new(maker.for_shards(taker.shards()));
     let threads = plan.trace.threads.saturating_sub(1);
     let is_live = plan.trace.stream_delay_ns().is_some();
@@ -137,7 +137,11 @@ const FLUSH: Duration = Duration::from_millis(250);
 impl<T: FlowConsumer> Consuming<'_, '_, T> {
     /// Takes packets up to number `end`. Flows end at the packet that moves the capture's time on,
     /// however many packets come at once.
-    fn consume_live(&mut self, feed: &mut Feed<FlowMaker>, end: usize) -> Result<(), RunError> {
+    fn consume_live(
+        &mut self,
+        feed: &mut Feed<FlowBatchBuilder>,
+        end: usize,
+    ) -> Result<(), RunError> {
         while feed.cursor.packet < end {
             let (first, mut now_ns) = (feed.cursor.packet, i64::MIN);
             let mut times_ns = feed.batch.times_ns[first..end].iter();
@@ -164,11 +168,11 @@ impl<T: FlowConsumer> Consuming<'_, '_, T> {
     }
 }
 
-impl<T: FlowConsumer> Taker<Feed<FlowMaker>, RunError> for Consuming<'_, '_, T> {
+impl<T: FlowConsumer> PacketConsumer<Feed<FlowBatchBuilder>, RunError> for Consuming<'_, '_, T> {
     fn take(
         &mut self,
         _number: usize,
-        feed: &mut Feed<FlowMaker>,
+        feed: &mut Feed<FlowBatchBuilder>,
         packets: usize,
     ) -> Result<(), RunError> {
         let (first, end) = (feed.cursor.packet, feed.cursor.packet + packets);

@@ -27,7 +27,7 @@ impl SortedFlows {
     /// # Errors
     ///
     /// A temporary file cannot be read, or `sink` failed.
-    pub fn hand_on(self, sink: &mut dyn FlowSink) -> io::Result<()> {
+    pub fn emit(self, sink: &mut dyn FlowSink) -> io::Result<()> {
         match self.last {
             Some(last) if self.sorted.is_empty() => sink.last(last),
             last => self.sorted.drain_among(last, |flow| sink.flow(flow)),

@@ -488,7 +488,7 @@ mod tests {
         for number in 0_u32..40_000 {
             let mut frame = Vec::new();
             if number % 97 == 0 {
-                // Of ARP.
+                // An ARP frame.
                 frame.extend([2; 12]);
                 frame.extend([8, 6]);
                 frame.resize(60, 0);

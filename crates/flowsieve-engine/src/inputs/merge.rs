@@ -45,7 +45,7 @@ pub trait Input {
 }
 
 /// Takes packets from inputs.
-pub(crate) trait Taker<I, E> {
+pub(crate) trait PacketConsumer<I, E> {
     /// Takes the next packets of an input, which has this number.
     fn take(&mut self, number: usize, input: &mut I, packets: usize) -> Result<(), E>;
 
@@ -69,14 +69,14 @@ pub(crate) trait Taker<I, E> {
 /// A closure that takes packets.
 struct TakeBy<F>(F);
 
-impl<I, E, F: FnMut(usize, &mut I, usize) -> Result<(), E>> Taker<I, E> for TakeBy<F> {
+impl<I, E, F: FnMut(usize, &mut I, usize) -> Result<(), E>> PacketConsumer<I, E> for TakeBy<F> {
     fn take(&mut self, number: usize, input: &mut I, packets: usize) -> Result<(), E> {
         self.0(number, input, packets)
     }
 }
 
 /// Waits for the next packets, and tells the taker when that takes long.
-fn await_next<I: Input, E>(input: &mut I, taker: &mut impl Taker<I, E>) -> Result<(), E> {
+fn await_next<I: Input, E>(input: &mut I, taker: &mut impl PacketConsumer<I, E>) -> Result<(), E> {
     if let Some(patience) = taker.patience() {
         while !input.wait(patience) {
             taker.idle()?;
@@ -314,7 +314,7 @@ impl<'a, I: Input> Merge<'a, I> {
     pub(crate) fn drain_into<E: From<Broken>>(
         mut self,
         watch: &dyn Watch,
-        taker: &mut impl Taker<I, E>,
+        taker: &mut impl PacketConsumer<I, E>,
     ) -> Result<(Vec<InputResult>, bool), E> {
         // Packets read before the flag was set are still taken; then the readers end, and the loop.
         while !self.open.is_empty() {
@@ -346,7 +346,10 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Has packets taken until an input has none at hand, and returns its place; or until another
     /// input is due, or progress.
-    fn take_at_hand<E>(&mut self, taker: &mut impl Taker<I, E>) -> Result<Option<usize>, E> {
+    fn take_at_hand<E>(
+        &mut self,
+        taker: &mut impl PacketConsumer<I, E>,
+    ) -> Result<Option<usize>, E> {
         let due = self.upcoming.front().map_or(NEVER, |next| (next.first_ns, 0));
         while self.packets - self.reported < PACKETS_A_REPORT {
             let (mut first, mut second, mut last) = (NEVER, NEVER, NEVER);
@@ -394,7 +397,10 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Has the packets taken that were put in order; returns the place of an input that has no more
     /// at hand.
-    fn take_in_order<E>(&mut self, taker: &mut impl Taker<I, E>) -> Result<Option<usize>, E> {
+    fn take_in_order<E>(
+        &mut self,
+        taker: &mut impl PacketConsumer<I, E>,
+    ) -> Result<Option<usize>, E> {
         let (open, order, taking) = (&mut self.open, &mut self.order, &mut self.taking);
         let are_taken = taker.take_together(&mut Together { open, order, taking })?;
         while !are_taken && let Some((at, packets)) = self.order.next_run() {
@@ -415,7 +421,7 @@ impl<'a, I: Input> Merge<'a, I> {
     /// Has the next packets of an input taken.
     fn take_run<E>(
         &mut self,
-        taker: &mut impl Taker<I, E>,
+        taker: &mut impl PacketConsumer<I, E>,
         at: usize,
         packets: usize,
     ) -> Result<(), E> {
@@ -578,8 +584,8 @@ mod tests {
         }
     }
 
-    /// What watches keeps the counters; what chooses wants no packet, and notes how much was read
-    /// then.
+    /// Watches a reading and keeps its counters; as a selection it wants no packet, and notes how
+    /// much was read then.
     #[derive(Debug, Default)]
     struct Counters {
         kept: Mutex<Vec<Arc<AtomicU64>>>,
@@ -608,7 +614,7 @@ mod tests {
         fn choose_entries(&self, _: LogBatch<'_>, _: &mut Vec<bool>) {}
     }
 
-    /// What the counters said while a capture was read of which no packet is wanted.
+    /// Returns the counters' readings of a capture of which no packet is wanted.
     fn noted_without_packets(threads: usize) -> Vec<u64> {
         let counters = Arc::new(Counters::default());
         let source = Source::from(PATH).selected_by(Arc::clone(&counters) as Arc<dyn Select>);
@@ -704,7 +710,7 @@ mod tests {
         }
     }
 
-    impl Taker<Listed, Broken> for Lister {
+    impl PacketConsumer<Listed, Broken> for Lister {
         fn take(
             &mut self,
             number: usize,
@@ -717,7 +723,7 @@ mod tests {
         }
 
         fn take_together(&mut self, inputs: &mut Together<'_, Listed>) -> Result<bool, Broken> {
-            // What is known beforehand.
+            // The packets that are announced.
             let mut left: Vec<_> =
                 inputs.inputs().map(|(input, packets)| (input.number, packets)).collect();
             self.takes_together ^= self.packets.len().is_multiple_of(3);

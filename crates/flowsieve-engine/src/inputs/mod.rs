@@ -27,7 +27,7 @@ pub(crate) use clock::{A_WHILE, CaptureClock, PacketClock};
 pub use error::{PlanError, RunError};
 pub(crate) use feed::{Feed, is_read_in_segments};
 pub use merge::{Input, Merge};
-pub(crate) use merge::{Taker, Together};
+pub(crate) use merge::{PacketConsumer, Together};
 pub use records::RecordInput;
 pub(crate) use records::Rest;
 pub use results::{InputResult, Watch};

@@ -3,7 +3,7 @@
 use super::observer::Observer;
 use super::sequencer::{Sequencer, Stage, StageError};
 use crate::elements::ElementBatch;
-use crate::inputs::{A_WHILE, BatchBuilder, CaptureClock, Feed, Taker, Together};
+use crate::inputs::{A_WHILE, BatchBuilder, CaptureClock, Feed, PacketConsumer, Together};
 use std::time::{Duration, Instant};
 
 /// Consumes packets as they come, and emits rows meanwhile.
@@ -37,7 +37,7 @@ impl<'a, 't, S: Stage> Live<'a, 't, S> {
     }
 }
 
-impl<S: Stage, M: BatchBuilder<Batch = ElementBatch>> Taker<Feed<M>, StageError>
+impl<S: Stage, M: BatchBuilder<Batch = ElementBatch>> PacketConsumer<Feed<M>, StageError>
     for Live<'_, '_, S>
 {
     fn take(

@@ -86,9 +86,8 @@ pub struct CounterChoice {
     pub name: &'static str,
     /// Parameters of the counter of one shard.
     pub shard: CounterSpec,
-    /// Of a filter that was designed for certain combinations of attributes: those of some of them,
-    /// bit i for attribute i, whose counts are reported in addition to that of the whole element. With any
-    /// there is one shard.
+    /// Combinations of attributes (bit i for attribute i) whose counts are reported in addition to that
+    /// of the whole element, for a filter that was designed for them. With any there is one shard.
     pub combinations: Option<Vec<u32>>,
 }
 
@@ -332,7 +331,7 @@ impl CountPlan {
         self.exact_limit_bytes.map(|limit| limit / 2 / shards)
     }
 
-    /// What turns packets into the elements of this plan; `attributes` and `keys` say whether these
+    /// Returns what turns packets into the elements of this plan; `attributes` and `keys` say whether these
     /// columns are wanted.
     pub(crate) fn extractor(&self, attributes: bool, keys: bool) -> Extractor {
         let digester = Digester::new(self.seed);

@@ -76,7 +76,7 @@ pub struct CombinationResult {
 }
 
 impl CombinationResult {
-    /// Of what a filter counted, and the exact set.
+    /// Combines what a filter counted with the exact set.
     #[doc(hidden)]
     pub fn new(count: &CombinationCount, exact: Option<u64>) -> Self {
         Self {

@@ -19,18 +19,7 @@ use crate::filters::{CounterSpec, FilterKind, FilterSpec, Sizing};
 use crate::hashing::Digester;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::io;
 use std::thread;
-
-#[derive(Default)]
-struct Gathered(Vec<SliceResult>);
-
-impl SliceSink for Gathered {
-    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        self.0.push(slice.clone());
-        Ok(())
-    }
-}
 
 const WIDTH_NS: i64 = 100;
 
@@ -65,7 +54,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
     let shards = 2;
     let grid = SliceGrid::new(Some(WIDTH_NS), Align::Epoch, 0);
     let digester = Digester::new(0);
-    let mut sink = Gathered::default();
+    let mut sink = Vec::<SliceResult>::new();
     let totals = thread::scope(|scope| {
         let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, Edges::default(), None);
         rows.keep_recent(true);
@@ -99,7 +88,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
         };
         run().unwrap_or_else(|_| panic!("nothing fails here"))
     });
-    (sink.0, totals)
+    (sink, totals)
 }
 
 fn last_of_each(rows: Vec<SliceResult>) -> Vec<SliceResult> {
@@ -147,8 +136,7 @@ proptest! {
 /// has in turn.
 type Stretch = (i64, Vec<u8>);
 
-/// What comes of packets in batches of this many, whose elements the makers of batches divide or
-/// not.
+/// Counts packets in batches of this many, whose elements are divided among shards or not.
 fn rows_of_batches(
     stretches: &[Stretch],
     at_once: usize,
@@ -174,7 +162,7 @@ fn rows_of_batches(
     };
     let grid = SliceGrid::new((!one_slice).then_some(WIDTH_NS), Align::Epoch, 0);
     let digester = Digester::new(0);
-    let mut sink = Gathered::default();
+    let mut sink = Vec::<SliceResult>::new();
     let mut batch = ElementBatch::default();
     let (totals, uncounted) = thread::scope(|scope| {
         let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, Edges::default(), None);
@@ -234,7 +222,7 @@ fn rows_of_batches(
         };
         run().unwrap_or_else(|_| panic!("nothing fails here"))
     });
-    (sink.0, totals, uncounted)
+    (sink, totals, uncounted)
 }
 
 proptest! {

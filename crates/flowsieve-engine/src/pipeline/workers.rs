@@ -94,8 +94,8 @@ pub(super) struct CountStage<'a> {
     indices: Vec<i64>,
 }
 
-/// What a stage begins with: filters of an earlier count, and the wholes of an earlier reading, by
-/// shard.
+/// The state that a stage begins with, by shard: filters of an earlier count, and wholes of an
+/// earlier reading.
 #[derive(Default)]
 pub(super) struct Begun {
     pub(super) filters: Vec<Box<dyn MembershipFilter>>,
