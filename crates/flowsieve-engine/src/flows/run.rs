@@ -181,7 +181,8 @@ impl<T: FlowConsumer> PacketConsumer<Feed<FlowBatchBuilder>, RunError> for Consu
             && let Some(spare) = self.taker.spare()
         {
             let batch = mem::replace(&mut feed.batch, spare);
-            feed.cursor.packet = end;
+            // The spare batch is empty: nothing is at hand until the next one.
+            feed.cursor = FlowCursor::default();
             self.output.note(&batch)?;
             return self.taker.push_batch(batch, &mut self.output);
         }
