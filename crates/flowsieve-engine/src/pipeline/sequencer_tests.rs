@@ -5,7 +5,7 @@
 
 use super::collector::Collector;
 use super::edges::{Cut, Edges};
-use super::results::{SliceResult, SliceSink, Totals};
+use super::results::{SliceResult, Totals};
 use super::rows::Rows;
 use super::sequencer::{Late, LateBuffer, Sequencer, StageError};
 use super::shard::ShardSpec;
