@@ -99,8 +99,8 @@ impl Texts {
         &self.all[self.range(row)]
     }
 
-    /// Appends the text of a row to `out`. Most texts are short, and copying so many bytes that
-    /// their number is known to the compiler takes no call.
+    /// Appends the text of a row to `out`. Copies a window of known length and truncates where the
+    /// text is short: that compiles to moves without a call.
     #[inline]
     fn push_to(&self, row: usize, out: &mut String) {
         const WINDOW: usize = 32;

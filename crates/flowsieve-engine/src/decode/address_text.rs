@@ -25,7 +25,8 @@ static OCTETS: [([u8; 4], usize); 256] = {
 #[repr(align(8))]
 pub(crate) struct Aligned<const N: usize>(pub(crate) [u8; N]);
 
-/// Appends so many of the letters: all of them and then fewer, since that takes no call.
+/// Appends the first `length` letters. Copies all of them and truncates: a copy of known length
+/// compiles to moves without a call.
 #[inline]
 pub(crate) fn push_start<const N: usize>(letters: &Aligned<N>, length: usize, text: &mut String) {
     let end = text.len() + length;

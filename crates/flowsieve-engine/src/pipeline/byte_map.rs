@@ -112,8 +112,8 @@ impl<V: Copy> ByteMap<V> {
         }
     }
 
-    /// Makes room for `key` in a full table of words. Returns what became of the key if it was there,
-    /// or if the map gave up.
+    /// Grows a full table of words. Returns the outcome if `key` needs no room: it is there already, or
+    /// the map gave up.
     #[cold]
     #[inline(never)]
     fn grow<K: Eq + Hash>(
