@@ -323,3 +323,23 @@ impl Array {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Windows end within letters of several bytes, and behind the last text.
+        #[test]
+        fn texts_are_appended_as_they_are(texts in prop::collection::vec("[aé☃𝄞]{0,20}", 0..20)) {
+            let mut kept = Texts::default();
+            kept.extend(&texts);
+            for (row, text) in texts.iter().enumerate() {
+                let mut out = String::from("é");
+                kept.push_to(row, &mut out);
+                prop_assert_eq!(out, format!("é{text}"));
+            }
+        }
+    }
+}
