@@ -73,6 +73,9 @@ const MAX_ELEMENTS: usize = 1 << 31;
 /// First stream of the hash functions, apart from those of other structures.
 const FIRST_STREAM: u64 = 0x2000_0000;
 
+/// Rows that are zeroed at a time.
+const ROWS_AT_ONCE: usize = 1024;
+
 const MARK: [u8; 8] = *b"\x89FRIBBO\n";
 const VERSION: u16 = 1;
 
@@ -319,8 +322,8 @@ fn first_slots(elements: u64) -> u64 {
 /// of all equations. The elements are given in the order of their starts, so that a row meets rows
 /// near it, which are in the caches.
 fn solve(shape: Shape, elements: &[u128]) -> Option<Vec<u8>> {
-    let rows = &rows(shape, elements)?;
-    let substitute = Substitute { shape, rows };
+    let (rows, fingerprints) = &rows(shape, elements)?;
+    let substitute = Substitute { shape, rows, fingerprints };
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = pulp::x86::V3::try_new() {
         return Some(simd.vectorize(substitute));
@@ -330,14 +333,20 @@ fn solve(shape: Shape, elements: &[u128]) -> Option<Vec<u8>> {
 
 /// Returns a row for each slot, beginning with the coefficient of the slot, and its fingerprint;
 /// both are 0 in a slot without a row. `None` if the equations contradict each other.
-fn rows(shape: Shape, elements: &[u128]) -> Option<Vec<(u128, u32)>> {
-    let mut rows = vec![(0_u128, 0_u32); shape.slots as usize];
+fn rows(shape: Shape, elements: &[u128]) -> Option<(Vec<u128>, Vec<u32>)> {
+    let slots = shape.slots as usize;
+    // Zeroed step by step: the system maps zeroed memory twice if it is read before it is written.
+    let (mut rows, mut fingerprints) = (Vec::with_capacity(slots), Vec::with_capacity(slots));
     for &element in elements {
         let mut equation = shape.equation(digest_of(element));
         let mut at = equation.start as usize;
         loop {
+            if at >= rows.len() {
+                rows.resize(slots.min(at + ROWS_AT_ONCE), 0_u128);
+                fingerprints.resize(rows.len(), 0_u32);
+            }
             // A row never reaches beyond the last slot: coefficients there are cut off.
-            let (row, fingerprint) = &mut rows[at];
+            let (row, fingerprint) = (&mut rows[at], &mut fingerprints[at]);
             if *row == 0 {
                 (*row, *fingerprint) = (equation.row, equation.fingerprint);
                 break;
@@ -355,13 +364,16 @@ fn rows(shape: Shape, elements: &[u128]) -> Option<Vec<(u128, u32)>> {
             at += zeros as usize;
         }
     }
-    Some(rows)
+    rows.resize(slots, 0);
+    fingerprints.resize(slots, 0);
+    Some((rows, fingerprints))
 }
 
 /// Back substitution, once the rows are known.
 struct Substitute<'a> {
     shape: Shape,
-    rows: &'a [(u128, u32)],
+    rows: &'a [u128],
+    fingerprints: &'a [u32],
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -379,11 +391,11 @@ impl Substitute<'_> {
     /// ones, which is one instruction on most machines.
     #[inline(always)]
     fn columns(self) -> Vec<u8> {
-        let Self { shape, rows } = self;
+        let Self { shape, rows, fingerprints } = self;
         let mut columns = vec![0; shape.column_bytes() as usize];
         // For each column the slots after the present one, the nearest in the lowest bit.
         let mut behind = vec![0_u128; shape.fingerprint as usize];
-        for (at, &(row, fingerprint)) in rows.iter().enumerate().rev() {
+        for (at, (&row, &fingerprint)) in rows.iter().zip(fingerprints).enumerate().rev() {
             let has_row = (row & 1) as u32;
             for (column, behind) in behind.iter_mut().enumerate() {
                 let selected = row >> 1 & *behind;
@@ -478,8 +490,8 @@ mod tests {
         // instructions.
         let pairs: Vec<u128> = elements.iter().map(|of| of.value().into()).collect();
         assert_eq!(solve(filter.shape, &pairs).unwrap(), filter.columns);
-        let rows = &rows(filter.shape, &pairs).unwrap();
-        let substitute = Substitute { shape: filter.shape, rows };
+        let (rows, fingerprints) = &rows(filter.shape, &pairs).unwrap();
+        let substitute = Substitute { shape: filter.shape, rows, fingerprints };
         assert_eq!(substitute.columns(), filter.columns);
     }
 

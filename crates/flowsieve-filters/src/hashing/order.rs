@@ -2,18 +2,19 @@
 
 use super::{Digest, mix};
 
-/// Approximate digests of a part, which is sorted within the second-level cache.
-const PART: usize = 256;
+/// Bits by which all numbers are divided. Parts of some millions fit into the second-level cache, and
+/// a processor writes slowly to many more places at once.
+const FIRST_BITS: u32 = 8;
 
-/// Binary logarithm of the most parts: a processor writes slowly to more places at once.
-const MOST_PARTS: u32 = 12;
+/// Approximate numbers of a part that is sorted by comparisons.
+const FEW: usize = 4;
 
 /// Returns the distinct ones of these digests in ascending order of the hash function `stream` (see
 /// [`mix`]): numbers with the value of that function in the upper half, and the digest in the lower
 /// half ([`digest_of`]).
 ///
-/// The values of a hash function are spread evenly: they are divided by their highest bits, and
-/// each part is sorted.
+/// The values of a hash function are spread evenly: they are divided by their highest bits, and each
+/// part by the next ones.
 pub(crate) fn in_order_of(stream: u64, digests: &[Digest]) -> Vec<u128> {
     let pairs = digests
         .iter()
@@ -30,36 +31,53 @@ pub(crate) const fn digest_of(number: u128) -> Digest {
 
 /// Sorts numbers whose highest bits are spread evenly; others take more time.
 pub fn sorted(numbers: impl ExactSizeIterator<Item = u128> + Clone) -> Vec<u128> {
-    let bits = (numbers.len() / PART).max(1).ilog2().min(MOST_PARTS);
-    if bits == 0 {
-        let mut numbers: Vec<u128> = numbers.collect();
-        numbers.sort_unstable();
-        return numbers;
+    let mut sorted = vec![0; numbers.len()];
+    let ends = divide(numbers, 0, FIRST_BITS, &mut sorted);
+    let mut unsorted = Vec::new();
+    for part in parts(&mut sorted, &ends).filter(|part| part.len() > 1) {
+        unsorted.clear();
+        unsorted.extend_from_slice(part);
+        let bits = (part.len() / FEW).max(1).ilog2();
+        let ends = divide(unsorted.iter().copied(), FIRST_BITS, bits, part);
+        parts(part, &ends).for_each(<[u128]>::sort_unstable);
     }
-    let part = |number: u128| (number >> (128 - bits)) as usize;
+    sorted
+}
+
+/// Puts numbers into the order of `bits` bits behind the first `skipped`. Returns where the part
+/// of each value of these bits ends.
+fn divide(
+    numbers: impl Iterator<Item = u128> + Clone,
+    skipped: u32,
+    bits: u32,
+    target: &mut [u128],
+) -> Vec<usize> {
+    let value = |number: u128| ((number << skipped >> 64) as u64 >> 1 >> (63 - bits)) as usize;
     let mut ends = vec![0_usize; 1 << bits];
     for number in numbers.clone() {
-        ends[part(number)] += 1;
+        ends[value(number)] += 1;
     }
     let mut start = 0;
     for end in &mut ends {
         // The beginning of the part until it is filled, then its end.
         start += std::mem::replace(end, start);
     }
-    let mut sorted = vec![0; start];
     for number in numbers {
-        let end = &mut ends[part(number)];
-        sorted[*end] = number;
+        let end = &mut ends[value(number)];
+        target[*end] = number;
         *end += 1;
     }
-    let mut rest = &mut sorted[..];
-    let mut start = 0;
-    for end in ends {
-        let (part, behind) = rest.split_at_mut(end - start);
-        part.sort_unstable();
+    ends
+}
+
+/// Returns the parts of numbers that end at these places.
+fn parts<'a>(numbers: &'a mut [u128], ends: &'a [usize]) -> impl Iterator<Item = &'a mut [u128]> {
+    let (mut rest, mut start) = (numbers, 0);
+    ends.iter().map(move |&end| {
+        let (part, behind) = std::mem::take(&mut rest).split_at_mut(end - start);
         (rest, start) = (behind, end);
-    }
-    sorted
+        part
+    })
 }
 
 #[cfg(test)]
