@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes read at a time: they are in the processor's caches when their checksum is computed.
 const BUFFER: usize = 1 << 17;
@@ -380,27 +381,66 @@ impl FileState {
     }
 }
 
+/// A capture whose content is digested while it is read; copies of it read on together.
+#[derive(Clone)]
+pub(super) struct DigestedFile(Arc<Mutex<Digested>>);
+
+struct Digested {
+    file: File,
+    checksum: Checksum,
+    length: u64,
+    /// Bytes that are digested at most: what is appended meanwhile is not.
+    most: u64,
+}
+
+impl DigestedFile {
+    /// Opens a capture, of which up to `most` bytes are digested.
+    pub(super) fn open(path: &Path, most: u64) -> Result<Self, IndexError> {
+        let file = File::open(path).map_err(IndexError::io(path))?;
+        let digested = Digested { file, checksum: Checksum::new(), length: 0, most };
+        Ok(Self(Arc::new(Mutex::new(digested))))
+    }
+
+    /// Reads what is left and returns the content.
+    pub(super) fn content(&self, path: &Path, stop: &StopFlag) -> Result<Content, IndexError> {
+        let mut it = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = vec![0; BUFFER];
+        while it.length < it.most {
+            match it.read(&mut buffer) {
+                _ if stop.is_set() => return Ok(None),
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(IndexError::io(path)(error)),
+            }
+        }
+        Ok(Some((it.checksum.wide(), it.length)))
+    }
+}
+
+impl Digested {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(target)?;
+        let digested = (self.most - self.length).min(read as u64);
+        self.checksum.update(&target[..digested as usize]);
+        self.length += digested;
+        Ok(read)
+    }
+}
+
+impl Read for DigestedFile {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).read(target)
+    }
+}
+
 /// Returns XXH3 of 128 bits of up to `most` bytes of a file, and their number.
 pub(super) fn content_up_to(
     path: &Path,
     most: u64,
     stop: &StopFlag,
 ) -> Result<Content, IndexError> {
-    let mut file = File::open(path).map_err(IndexError::io(path))?.take(most);
-    let mut checksum = Checksum::new();
-    let (mut buffer, mut length) = (vec![0; BUFFER], 0);
-    loop {
-        match file.read(&mut buffer) {
-            _ if stop.is_set() => return Ok(None),
-            Ok(0) => return Ok(Some((checksum.wide(), length))),
-            Ok(read) => {
-                checksum.update(&buffer[..read]);
-                length += read as u64;
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(IndexError::io(path)(error)),
-        }
-    }
+    DigestedFile::open(path, most)?.content(path, stop)
 }
 
 #[cfg(test)]

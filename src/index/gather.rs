@@ -22,8 +22,8 @@ use crate::flows::{
 use crate::plan::TracePlan;
 use crate::selection::Selection;
 use crate::trace::{
-    Capture, InputFormat, LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, TraceBatch,
-    TraceError,
+    Capture, InputFormat, LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, Source,
+    TraceBatch, TraceError,
 };
 use flowsieve_engine::internal::{Watch, allocatable};
 use std::collections::HashMap;
@@ -79,13 +79,14 @@ pub(super) struct CaptureReading {
 /// Reads the selected packets of a capture or a log with this memory for flows and this many threads,
 /// and passes the records of each region to `see`.
 pub(super) fn regions(
-    path: &Path,
+    source: Source,
     settings: &Settings,
     selection: &Selection,
     (memory_bytes, threads): (u64, usize),
     watch: &dyn Watch,
     see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
 ) -> Result<CaptureReading, IndexError> {
+    let path = &source.path().to_owned();
     // Regions are built while flows are in memory. If the system gives less than both need, flows get
     // less.
     let memory_bytes =
@@ -96,7 +97,7 @@ pub(super) fn regions(
             selection: selection.clone(),
             headers: Headers { dns_ports: settings.dns_ports.clone(), ..Headers::default() },
             threads,
-            ..TracePlan::new([path])
+            ..TracePlan::new([source])
         },
         bidirectional: true,
         idle_ns: None,
@@ -182,26 +183,29 @@ impl Gather {
         plan: &FlowPlan,
         watch: &dyn Watch,
     ) -> Result<CaptureReading, IndexError> {
-        match Capture::open_until(path, InputFormat::Auto, &watch.stop()) {
-            Ok(mut capture) if capture.is_log() => {
-                if let Some(select) = plan.trace.selection.select() {
-                    capture.select(select);
+        let stop = watch.stop();
+        let head = Capture::open_until(path, InputFormat::Auto, &stop);
+        if head.is_ok_and(|capture| capture.is_log()) {
+            return match plan.trace.inputs[0].open(InputFormat::Auto, &stop) {
+                Ok(mut capture) => {
+                    if let Some(select) = plan.trace.selection.select() {
+                        capture.select(select);
+                    }
+                    self.log(capture, watch)
                 }
-                self.log(capture, watch)
-            }
-            _ => {
-                let summary = list(plan, self, watch);
-                let mut summary = summary.map_err(|error| IndexError::from_flows(path, error))?;
-                let input = summary.inputs.remove(0);
-                Ok(CaptureReading {
-                    packets: input.packets,
-                    is_capture: input.container.is_some(),
-                    times_out_of_range: input.times_out_of_range,
-                    error: input.error,
-                    interrupted: summary.totals.interrupted,
-                })
-            }
+                Err(error) => Ok(CaptureReading { error: Some(error), ..Default::default() }),
+            };
         }
+        let summary = list(plan, self, watch);
+        let mut summary = summary.map_err(|error| IndexError::from_flows(path, error))?;
+        let input = summary.inputs.remove(0);
+        Ok(CaptureReading {
+            packets: input.packets,
+            is_capture: input.container.is_some(),
+            times_out_of_range: input.times_out_of_range,
+            error: input.error,
+            interrupted: summary.totals.interrupted,
+        })
     }
 
     /// Takes all entries of a log.

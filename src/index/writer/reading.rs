@@ -1,18 +1,17 @@
-//! Reading a capture: its regions and, at the same time, its digest.
+//! Reading a capture once: its regions and its digest.
 
 use super::{Added, COMMIT_EVERY, IndexWriter, KnownCapture};
 use crate::index::catalog::CaptureEntry;
-use crate::index::disk::{self, Content, FileState};
+use crate::index::disk::{self, Content, DigestedFile, FileState};
 use crate::index::gather::{self, CaptureReading, REGION_BYTES};
 use crate::index::layout::StoredFile;
 use crate::index::region::{BuiltRegion, RegionKeys};
 use crate::index::segment_builder::SegmentBuilder;
 use crate::index::{IndexError, Record};
-use crate::trace::{StopFlag, TraceError};
-use flowsieve_engine::internal::{OrderedWorkers, Shown, Watch, WorkerPanicked, spawn_scoped};
+use crate::trace::{Source, TraceError};
+use flowsieve_engine::internal::{OrderedWorkers, Shown, Watch, WorkerPanicked};
 use std::collections::HashSet;
 use std::fs;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::thread;
 
@@ -123,38 +122,35 @@ impl IndexWriter {
         })
     }
 
-    /// Builds the regions of a capture and, at the same time, reads its content unless that is known.
-    /// Excludes bytes that are appended meanwhile: the regions may lack their packets, so the next
-    /// writer must index the capture again.
+    /// Builds the regions of a capture and digests what is read, unless its content is known.
+    /// Excludes bytes that are appended meanwhile from the content: the regions may lack their
+    /// packets, so the next writer must index the capture again.
     fn read_capture(
         &mut self,
         entry: &mut CaptureEntry,
         before: Content,
         watch: &dyn Watch,
     ) -> (Result<BuiltRegions, IndexError>, Result<Content, IndexError>) {
-        let length = fs::metadata(&entry.path).map_or(u64::MAX, |data| data.len());
-        let (path, stop): (_, StopFlag) = (entry.path.clone(), watch.stop());
-        let content = || disk::content_up_to(&path, length, &stop);
-        thread::scope(|scope| {
-            let spawn = || Some(spawn_scoped(scope, "digest", 0, move |()| content())?.begin(()));
-            let reading = before.is_none().then(spawn).flatten();
-            let built = self.build_regions(entry, watch);
-            let joined = reading
-                .and_then(|reading| reading.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            let read = match (joined, before) {
-                (Some(read), _) => read,
-                (None, Some(before)) => Ok(Some(before)),
-                // The system refused the thread.
-                (None, None) => content(),
-            };
-            (built, read)
-        })
+        let path = entry.path.clone();
+        if before.is_some() {
+            return (self.build_regions(entry, path.into(), watch), Ok(before));
+        }
+        let length = fs::metadata(&path).map_or(u64::MAX, |data| data.len());
+        match DigestedFile::open(&path, length) {
+            Ok(file) => {
+                let source = Source::reader(&path, file.clone());
+                let built = self.build_regions(entry, source, watch);
+                (built, file.content(&path, &watch.stop()))
+            }
+            Err(error) => (Ok(BuiltRegions::default()), Err(error)),
+        }
     }
 
     /// Reads a capture and writes its regions, each to the node that holds the least.
     fn build_regions(
         &mut self,
         entry: &mut CaptureEntry,
+        source: Source,
         watch: &dyn Watch,
     ) -> Result<BuiltRegions, IndexError> {
         let (mut stored, memory_bytes) = (self.stored(), self.memory_bytes);
@@ -186,7 +182,7 @@ impl IndexWriter {
                 None => write(build(records)?),
             };
             let gathered =
-                gather::regions(path, settings, selection, (memory_bytes, THREADS), watch, take)?;
+                gather::regions(source, settings, selection, (memory_bytes, THREADS), watch, take)?;
             workers.into_iter().flatten().try_for_each(|it| write(unwrapped(it)?))?;
             Ok::<_, IndexError>(gathered)
         })?;
