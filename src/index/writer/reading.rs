@@ -2,7 +2,7 @@
 
 use super::{Added, COMMIT_EVERY, IndexWriter, KnownCapture};
 use crate::index::catalog::CaptureEntry;
-use crate::index::disk::{self, Content, DigestedFile, FileState};
+use crate::index::disk::{Content, DigestedFile, FileState, digest_text};
 use crate::index::gather::{self, CaptureReading, REGION_BYTES};
 use crate::index::layout::StoredFile;
 use crate::index::region::{BuiltRegion, RegionKeys};
@@ -46,11 +46,16 @@ impl IndexWriter {
             regions: Vec::new(),
         };
         let (built, content) = self.read_capture(&mut entry, before, watch);
+        let is_other = |content| before.is_some_and(|before| content != before);
+        let has_changed = state.is_some_and(|state| state.has_changed(&path))
+            || content.as_ref().is_ok_and(|content| content.is_some_and(is_other));
         let (gathered, keys) = built.inspect_err(|_| {
             // A full disk needs the room, and the next writer deletes what is left.
             let _ = self.delete_folders(entry.id);
         })?;
-        if let Some(added) = self.left_out(&mut entry, &gathered, content, state, old, watch)? {
+        if let Some(added) =
+            self.left_out(&mut entry, &gathered, content, has_changed, old, watch)?
+        {
             self.delete_folders(entry.id)?;
             return Ok(added);
         }
@@ -79,21 +84,11 @@ impl IndexWriter {
         entry: &mut CaptureEntry,
         gathered: &CaptureReading,
         content: Result<Content, IndexError>,
-        state: Option<FileState>,
+        has_changed: bool,
         old: Option<u64>,
         watch: &dyn Watch,
     ) -> Result<Option<Added>, IndexError> {
         let path = &entry.path;
-        // The regions may be of other bytes than the digest.
-        let is_other = |&(digest, bytes): &(u128, u64)| {
-            disk::content_up_to(path, bytes, &watch.stop())
-                .is_ok_and(|now| now.is_some_and(|now| now != (digest, bytes)))
-        };
-        let has_changed = state.is_some_and(|state| {
-            state.has_changed(path)
-                || (FileState::of(path) != Some(state)
-                    && content.as_ref().ok().and_then(Option::as_ref).is_some_and(is_other))
-        });
         let is_new = self.known.values().all(|known| !known.is_at(path));
         // A capture is known from now on, even if nothing precedes the damage.
         let has_entry = !entry.regions.is_empty() || (gathered.is_capture && is_new);
@@ -109,7 +104,7 @@ impl IndexWriter {
             (_, Some(damage)) if !has_entry => Some(Added::Unreadable(damage.to_string())),
             _ if gathered.interrupted => Some(Added::Interrupted),
             (Ok(Some((digest, bytes))), _) => {
-                (entry.digest, entry.bytes) = (disk::digest_text(digest), bytes);
+                (entry.digest, entry.bytes) = (digest_text(digest), bytes);
                 let is_same = |id: u64| old == Some(id);
                 let known = self.known.iter().map(|(&id, known)| (is_same(id), known));
                 let mut leaving =
@@ -122,8 +117,8 @@ impl IndexWriter {
         })
     }
 
-    /// Builds the regions of a capture and digests what is read, unless its content is known.
-    /// Excludes bytes that are appended meanwhile from the content: the regions may lack their
+    /// Builds the regions of a capture and digests what is read. Excludes bytes that are appended
+    /// after the reading began, or after it had the content `before`: the regions may lack their
     /// packets, so the next writer must index the capture again.
     fn read_capture(
         &mut self,
@@ -132,11 +127,8 @@ impl IndexWriter {
         watch: &dyn Watch,
     ) -> (Result<BuiltRegions, IndexError>, Result<Content, IndexError>) {
         let path = entry.path.clone();
-        if before.is_some() {
-            return (self.build_regions(entry, path.into(), watch), Ok(before));
-        }
-        let length = fs::metadata(&path).map_or(u64::MAX, |data| data.len());
-        match DigestedFile::open(&path, length) {
+        let now = || fs::metadata(&path).map_or(u64::MAX, |data| data.len());
+        match DigestedFile::open(&path, before.map_or_else(now, |(_, bytes)| bytes)) {
             Ok(file) => {
                 let source = Source::reader(&path, file.clone());
                 let built = self.build_regions(entry, source, watch);
