@@ -733,15 +733,17 @@ impl Shards {
             let parts = std::mem::take(parts);
             Ok(match reducer {
                 Reducer::Count(count) => {
-                    let (tally, whole) = count.count(slice, shard, &parts, &self.table)?;
-                    let whole = match (whole, all_slices) {
-                        (Some(part), Some(all_slices)) => {
-                            all_slices.add_part(&part)?;
-                            None
+                    let mut all_slices = all_slices.map(|all_slices| locked(&all_slices.whole));
+                    match all_slices.as_deref_mut().and_then(Option::as_mut) {
+                        Some(all_slices) => {
+                            let tally = count.count_with(all_slices, slice, &parts, &self.table)?;
+                            (Some(tally.to_bytes()), None, None)
                         }
-                        (whole, _) => whole.map(|whole| whole.to_bytes()),
-                    };
-                    (Some(tally.to_bytes()), None, whole)
+                        None => {
+                            let (tally, whole) = count.count(slice, shard, &parts, &self.table)?;
+                            (Some(tally.to_bytes()), None, whole.map(|whole| whole.to_bytes()))
+                        }
+                    }
                 }
                 Reducer::Top(ranking) => {
                     let ranked = ranking.rank(slice, shard, &parts, &self.table)?;
@@ -776,17 +778,15 @@ pub(crate) struct WholeShard {
     whole: Mutex<Option<ShardWhole>>,
 }
 
-impl WholeShard {
-    fn add_part(&self, part: &WholePart) -> Result<(), PieceError> {
-        locked(&self.whole).as_mut().map_or(Ok(()), |whole| whole.add(part))
-    }
-}
-
 #[pymethods]
 impl WholeShard {
     /// Adds the part of a slice.
     fn add(&self, py: Python<'_>, part: Vec<u8>) -> PyResult<()> {
-        py.detach(|| self.add_part(&WholePart::from_bytes(&part)?)).map_err(explained)
+        let add = || {
+            let part = WholePart::from_bytes(&part)?;
+            locked(&self.whole).as_mut().map_or(Ok(()), |whole| whole.add(&part))
+        };
+        py.detach(add).map_err(explained)
     }
 
     /// Returns the tally.

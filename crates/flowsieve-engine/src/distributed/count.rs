@@ -2,7 +2,7 @@
 
 use super::plan::{Form, PiecePlan};
 use super::trace_order::TraceOrder;
-use super::{InputTable, PieceError, ShardTally, SlicePart, WholePart};
+use super::{InputTable, PieceError, ShardTally, ShardWhole, SlicePart, WholePart};
 use crate::elements::{ElementColumns, ElementKind};
 use crate::guard::catch_panic;
 use crate::hashing::{Digest, Digester, shard_of};
@@ -59,6 +59,38 @@ impl ShardCount {
         table: &InputTable,
     ) -> Result<(ShardTally, Option<WholePart>), PieceError> {
         self.shard.go_on_with(self.whole.map(Whole::new));
+        let tally = self.tally(slice, shard, parts, table)?;
+        let whole = self.shard.take_whole();
+        Ok((tally, whole.map(|whole| WholePart::of(slice, shard, whole))))
+    }
+
+    /// Counts the parts as [`Self::count`] does, and adds the elements to the count of all slices of
+    /// the shard, which is empty after an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::count`]; the plan has only one slice.
+    pub fn count_with(
+        &mut self,
+        all_slices: &mut ShardWhole,
+        slice: i64,
+        parts: &[SlicePart],
+        table: &InputTable,
+    ) -> Result<ShardTally, PieceError> {
+        let empty = self.whole.map(Whole::new).ok_or_else(mismatch)?;
+        self.shard.go_on_with(Some(std::mem::replace(&mut all_slices.whole, empty)));
+        let tally = self.tally(slice, all_slices.shard, parts, table)?;
+        all_slices.whole = self.shard.take_whole().expect("it was given one");
+        Ok(tally)
+    }
+
+    fn tally(
+        &mut self,
+        slice: i64,
+        shard: u32,
+        parts: &[SlicePart],
+        table: &InputTable,
+    ) -> Result<ShardTally, PieceError> {
         let mut elements = TraceOrder::new(slice, shard, parts, table)?;
         let mut tally = ShardTally {
             slice,
@@ -73,8 +105,7 @@ impl ShardCount {
         }
         self.flush(slice)?;
         tally.counts = catch_panic(|| self.shard.close(0, slice))?;
-        let whole = self.shard.take_whole();
-        Ok((tally, whole.map(|whole| WholePart::of(slice, shard, whole))))
+        Ok(tally)
     }
 
     fn push(&mut self, slice: i64, shard: u32, key: &[u8]) -> Result<(), PieceError> {

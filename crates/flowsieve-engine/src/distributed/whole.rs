@@ -56,8 +56,8 @@ impl WholePart {
 /// Counts the elements of all slices of a shard.
 #[derive(Debug)]
 pub struct ShardWhole {
-    shard: u32,
-    whole: Whole,
+    pub(super) shard: u32,
+    pub(super) whole: Whole,
 }
 
 impl ShardWhole {
