@@ -252,9 +252,10 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
         command: run.command_line(&UNRELATED),
     };
     let style = output.style(None);
-    let written = report.write(args.format.format, style, output).context(UNWRITTEN);
+    let complete = report.complete();
+    let written = complete.write(args.format.format, style, output).context(UNWRITTEN);
     all_written([
-        args.output.finish(run, written, || report.summary()),
+        args.output.finish(run, written, || complete.summary()),
         od.finish(run, |traffic| report.page(traffic)),
     ])?;
     Ok(run.end(&comparison, args.speech, PARTIAL))
@@ -315,9 +316,10 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
     })?;
     report.ended(&all.inputs, all.interrupted);
     let style = output.style(None);
-    let written = report.write(args.format.format, style, output).context(UNWRITTEN);
+    let complete = report.complete();
+    let written = complete.write(args.format.format, style, output).context(UNWRITTEN);
     all_written([
-        args.output.finish(run, written, || report.document()),
+        args.output.finish(run, written, || complete.summary()),
         od.finish(run, |_| report.page()),
     ])?;
     Ok(run.end(&all, args.speech, PARTIAL))

@@ -202,7 +202,7 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
         anonymizer: key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part())),
     };
     let captures = files.write.iter().chain(&files.dropped);
-    let mut output = Output::report(&run.partials, captures, args.output.path())?;
+    let output = Output::report(&run.partials, captures, args.output.path())?;
     args.output.open_summary(run)?;
     let summary = run.watch(&plan.trace.inputs, |watch| dedup(&plan, &mut writers, watch));
     let mut summary = summary.map_err(|error| files.cause(run, error))?;
@@ -214,8 +214,9 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     let captures = files.finish(run, writers).map(|all| written = all);
     let report = DedupReport { plan: &plan, summary: &summary, anonymized: key.is_some() };
     let style = output.style(args.rows.shown());
-    let reported = report.write(args.format.format, style, &mut output);
-    let reported = reported.map(|()| output).context("cannot write the summary");
+    let report = report.complete();
+    let reported = report.write(args.format.format, style, output);
+    let reported = reported.context("cannot write the summary");
     all_written([captures, args.output.finish(run, reported, || report.summary())])?;
     run.problems(&summary.inputs);
     run.note(files.losses(&written, single));

@@ -196,8 +196,9 @@ fn info(args: &InfoArgs, run: &mut Run) -> Result<Outcome> {
         }
     }
     let style = output.style(None);
-    let written = info.write(args.format.format, style, output);
-    finish(run, &args.output, written, || info.summary())
+    let report = info.complete();
+    let written = report.write(args.format.format, style, output);
+    finish(run, &args.output, written, || report.summary())
 }
 
 /// Puts results in place, which are partial if a signal has come.
@@ -394,6 +395,7 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
         )
     })?;
     let report = OverlapReport::new(counts, is_complete);
+    let report = report.complete();
     let style = output.style(None);
     let written = report.write(args.format.format, style, output);
     finish(run, &args.output, written, || report.summary())

@@ -8,20 +8,18 @@ use super::compare_model::{
 };
 use super::compare_table::{by_load, load};
 use super::compare_words::{in_percent, main_kind, margin_words, program_words, variant_words};
+use super::complete::{CompleteReport, RowTarget};
 use super::document::{Block, Document, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
-use super::format::ReportFormat;
 use super::heading::Heading;
 use super::number::{grouped, or_dash, short_percent, slices_of};
-use super::rows::{Frame, RowWriter, Summary, Tail};
+use super::rows::{Frame, Tail};
 use super::run_view::{ended, inputs_cell, inputs_table, problems, shortcomings};
-use super::terminal::{self, TerminalStyle};
 use crate::comparison::statistics::Verdict;
 use crate::comparison::{
     AUTO_EIGHTHS, ComparePlan, Comparison, Contender, CountKind, Floor, ProbeRule, Seeds, Sizes,
 };
 use crate::pipeline::InputResult;
-use std::io::{self, Write};
 
 /// A comparison of two structures on each of several captures.
 #[derive(Debug)]
@@ -230,39 +228,24 @@ impl<'a> EachReport<'a> {
         [vec![seeds, margin, probes], variant_words(self.plan)].concat().join("; ")
     }
 
-    /// Writes it; `style` is that of the table.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        style: TerminalStyle,
-        out: W,
-    ) -> io::Result<W> {
-        if format.is_table() {
-            return terminal::write(&self.table(), style, out);
-        }
-        let frame = self.frame();
-        if format.is_document() {
-            let (columns, tail) = (capture_columns(), self.tail());
-            return RowWriter::write_all(format, frame, columns, &self.captures, tail, out);
-        }
-        let rows = self.captures.iter().flat_map(|capture| &capture.verdicts);
-        RowWriter::write_all(format, frame, each_columns(), rows, Vec::new(), out)
-    }
-
-    fn frame(&self) -> Frame {
+    /// Returns the comparison in every format.
+    pub fn complete(&self) -> CompleteReport<'_> {
         let (plan, command) = (self.plan, &self.command);
         let asked = Asked { plan, comparison: None, anonymized: false, command };
-        Frame::new("flowsieve.compare-each/2", "captures")
-            .with("parameters", parameter_columns().object_of(&asked))
-    }
-
-    /// Returns the summary.
-    pub fn document(&self) -> Summary {
-        self.frame().summary(self.tail())
+        CompleteReport {
+            frame: Frame::new("flowsieve.compare-each/2", "captures")
+                .with("parameters", parameter_columns().object_of(&asked)),
+            sections: Box::new(|| self.tail()),
+            has_rows: true,
+            table: Box::new(|_| self.table()),
+            rows: Box::new(|target| {
+                if target.format.is_document() {
+                    return target.write(capture_columns(), &self.captures);
+                }
+                let rows = self.captures.iter().flat_map(|capture| &capture.verdicts);
+                RowTarget { tail: Vec::new(), ..target }.write(each_columns(), rows)
+            }),
+        }
     }
 
     fn tail(&self) -> Tail {

@@ -7,49 +7,31 @@ use super::compare_model::{
 };
 use super::compare_structures::{EntryRow, flat_columns, structure_columns};
 use super::compare_table::{document, write_markup};
+use super::complete::CompleteReport;
 use super::count_model::total_columns;
-use super::format::ReportFormat;
 use super::formats::tables::Markup;
-use super::rows::{Frame, RowWriter, Summary, Tail};
+use super::rows::{Frame, Tail};
 use super::run_view::inputs_cell;
-use super::terminal::{self, TerminalStyle};
 use crate::comparison::{Contender, CountKind};
-use std::io::{self, Write};
 
 impl CompareReport<'_> {
-    /// Returns the summary.
-    pub fn summary(&self) -> Summary {
-        self.frame().summary(self.sections())
-    }
-
-    /// Writes it; `style` is that of the table.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        style: TerminalStyle,
-        mut out: W,
-    ) -> io::Result<W> {
-        let markup = match format.name() {
-            _ if format.is_table() => return terminal::write(&document(self), style, out),
-            "markdown" => Markup::Markdown,
-            "latex" => Markup::Latex,
-            _ => {
-                let frame = self.frame().whole(format, || self.sections());
-                let rows: Vec<_> = self.rows().flat_map(EntryRow::lines).collect();
-                return RowWriter::write_all(format, frame, flat_columns(), &rows, Vec::new(), out);
-            }
-        };
-        write_markup(self, markup, &mut out)?;
-        out.flush()?;
-        Ok(out)
-    }
-
-    fn frame(&self) -> Frame {
-        Frame::new("flowsieve.compare/2", "rows").in_zone(self.plan.trace.selection.zone)
+    /// Returns the comparison in every format.
+    pub fn complete(&self) -> CompleteReport<'_> {
+        let frame = Frame::new("flowsieve.compare/2", "rows");
+        CompleteReport {
+            frame: frame.in_zone(self.plan.trace.selection.zone),
+            sections: Box::new(|| self.sections()),
+            has_rows: false,
+            table: Box::new(|_| document(self)),
+            rows: Box::new(|target| match target.format.name() {
+                "markdown" => write_markup(self, Markup::Markdown, target.out),
+                "latex" => write_markup(self, Markup::Latex, target.out),
+                _ => {
+                    let rows: Vec<_> = self.rows().flat_map(EntryRow::lines).collect();
+                    target.write(flat_columns(), &rows)
+                }
+            }),
+        }
     }
 
     fn rows(&self) -> impl Iterator<Item = EntryRow<'_>> {

@@ -2,21 +2,20 @@
 
 use super::cell::{Cell, Time};
 use super::column::{Columns, columns};
+use super::complete::CompleteReport;
 use super::document::{Block, Document, TableView};
-use super::format::ReportFormat;
 use super::heading::Heading;
 use super::number::{counted, decimals_of, duration, grouped, percent, size, time};
-use super::rows::{Frame, RowWriter, Summary, Tail};
+use super::rows::{Frame, Tail};
 use super::run_view::{ended, inputs_cell, shortcomings};
 use super::selection::{selection_columns, selection_words, zone_words};
 use super::table_columns::TableColumns;
-use super::terminal::{self, TerminalStyle};
+use super::terminal::TerminalStyle;
 use crate::decode::Tunnel;
 use crate::dedup::{
     DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, SnapLength, WindowWidth,
 };
 use crate::zone::Zone;
-use std::io::{self, Write};
 
 /// A summary of removed duplicates.
 #[derive(Clone, Copy, Debug)]
@@ -30,38 +29,23 @@ pub struct DedupReport<'a> {
 }
 
 impl DedupReport<'_> {
-    /// Returns the summary.
-    pub fn summary(&self) -> Summary {
-        self.frame().summary(self.sections())
-    }
-
-    /// Writes the summary; `style` is that of the table.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write(
-        &self,
-        format: ReportFormat,
-        style: TerminalStyle,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let DedupReport { plan, summary, .. } = *self;
-        if format.is_table() {
-            return terminal::print(&document(self, style), style, out);
+    /// Returns the summary in every format.
+    pub fn complete(&self) -> CompleteReport<'_> {
+        let frame = Frame::new("flowsieve.dedup/1", "slices");
+        CompleteReport {
+            frame: frame.in_zone(self.plan.trace.selection.zone),
+            sections: Box::new(|| self.sections()),
+            has_rows: false,
+            table: Box::new(|style| document(self, style)),
+            rows: Box::new(|target| match self.rows() {
+                Some(rows) => target.write(row_columns(0), &rows),
+                // The whole is no slice, so it has no times.
+                None => target.write(
+                    row_columns(0).without("start_ns").without("end_ns"),
+                    &[(None, self.summary.totals)],
+                ),
+            }),
         }
-        let rows = self.rows().unwrap_or_else(|| vec![(None, summary.totals)]);
-        let frame = self.frame().whole(format, || self.sections());
-        let mut columns = row_columns(0);
-        if plan.slice_ns.is_none() {
-            // The whole is no slice, so it has no times.
-            columns = columns.without("start_ns").without("end_ns");
-        }
-        RowWriter::write_all(format, frame, columns, &rows, Vec::new(), out).map(|_| ())
-    }
-
-    fn frame(&self) -> Frame {
-        Frame::new("flowsieve.dedup/1", "slices").in_zone(self.plan.trace.selection.zone)
     }
 
     /// The slices, if these were asked for.

@@ -2,13 +2,13 @@
 
 use super::cell::Cell;
 use super::column::{Columns, columns};
+use super::complete::CompleteReport;
 use super::count_combinations::{LOWER_DOC, UPPER_DOC, cell, count_columns, names};
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::number::{counted, grouped, percent, rfc3339, rounded, size};
 use super::rows::{Frame, RowWriter, Summary, Tail, Writer};
 use super::selection::part_columns;
-use super::terminal::{self, TerminalStyle};
 use crate::decode::Tunnel;
 use crate::elements::ElementLabel;
 use crate::filters::saved::SavedFilter;
@@ -152,11 +152,6 @@ impl StoredRow {
 }
 
 impl FilterInfo {
-    /// Returns the summary.
-    pub fn summary(&self) -> Summary {
-        self.frame().summary(self.sections())
-    }
-
     /// Begins a report without filters, with times in this zone.
     pub fn in_zone(zone: Zone) -> Self {
         Self { zone, rows: Vec::new() }
@@ -178,30 +173,15 @@ impl FilterInfo {
         });
     }
 
-    /// Writes the filters; `style` is that of the table.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        style: TerminalStyle,
-        out: W,
-    ) -> io::Result<W> {
-        if format.is_table() {
-            return terminal::write(&self.view(), style, out);
+    /// Returns the filters in every format.
+    pub fn complete(&self) -> CompleteReport<'_> {
+        CompleteReport {
+            frame: Frame::new("flowsieve.filter-info/1", "filters").in_zone(self.zone),
+            sections: Box::new(|| vec![("filters", filter_columns().list_of(&self.rows))]),
+            has_rows: false,
+            table: Box::new(|_| self.view()),
+            rows: Box::new(|target| target.write(filter_columns(), &self.rows)),
         }
-        let frame = self.frame().whole(format, || self.sections());
-        RowWriter::write_all(format, frame, filter_columns(), &self.rows, Vec::new(), out)
-    }
-
-    fn frame(&self) -> Frame {
-        Frame::new("flowsieve.filter-info/1", "filters").in_zone(self.zone)
-    }
-
-    fn sections(&self) -> Tail {
-        vec![("filters", filter_columns().list_of(&self.rows))]
     }
 
     /// The filters as a document.
@@ -417,33 +397,19 @@ impl OverlapReport {
         Self { counts, is_complete }
     }
 
-    fn frame() -> Frame {
-        Frame::new("flowsieve.filter-intersect/1", "sets")
-    }
-
-    /// Returns the summary.
-    pub fn summary(&self) -> Summary {
-        Self::frame().summary(tail(self.is_complete))
-    }
-
-    /// Writes the counts; `style` is that of the table.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        style: TerminalStyle,
-        out: W,
-    ) -> io::Result<W> {
-        if format.is_table() {
-            let facts = self.counts.iter().map(|(name, count)| (*name, distinct(*count)));
-            let mut document = Document::default();
-            document.both([Block::Table(TableView::facts(9, facts))]);
-            return terminal::write(&document, style, out);
+    /// Returns the counts in every format.
+    pub fn complete(&self) -> CompleteReport<'_> {
+        CompleteReport {
+            frame: Frame::new("flowsieve.filter-intersect/1", "sets"),
+            sections: Box::new(|| tail(self.is_complete)),
+            has_rows: true,
+            table: Box::new(|_| {
+                let facts = self.counts.iter().map(|(name, count)| (*name, distinct(*count)));
+                let mut document = Document::default();
+                document.both([Block::Table(TableView::facts(9, facts))]);
+                document
+            }),
+            rows: Box::new(|target| target.write(overlap_columns(), &self.counts)),
         }
-        let (columns, tail) = (overlap_columns(), tail(self.is_complete));
-        RowWriter::write_all(format, Self::frame(), columns, &self.counts, tail, out)
     }
 }

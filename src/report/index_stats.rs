@@ -2,16 +2,14 @@
 
 use super::cell::Cell;
 use super::column::{Columns, columns};
+use super::complete::CompleteReport;
 use super::document::{Block, Document, TableView};
-use super::format::ReportFormat;
 use super::number::{counted, grouped, rounded};
-use super::rows::{Frame, RowWriter, Summary, Tail};
+use super::rows::{Frame, Tail};
 use super::selection::part_columns;
-use super::terminal::{self, TerminalStyle};
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region, Verified};
 use crate::zone::Zone;
 use flowsieve_engine::internal::Shown;
-use std::io::{self, Write};
 
 fn of_captures(stats: &IndexStats, value: fn(&CaptureEntry) -> u64) -> u64 {
     stats.captures.iter().map(value).fold(0, u64::saturating_add)
@@ -82,34 +80,19 @@ pub(super) fn capture_columns() -> Columns<CaptureEntry> {
     }
 }
 
-/// Writes the contents of an index. Rows are its nodes, or its captures with `captures`; the table
-/// and the document then have both. Times are in `zone`; `style` is that of the table.
-///
-/// # Errors
-///
-/// Writing failed.
-pub fn write_index_stats<W: Write>(
-    stats: &IndexStats,
-    format: ReportFormat,
-    captures: bool,
-    zone: Zone,
-    style: TerminalStyle,
-    out: W,
-) -> io::Result<W> {
-    if format.is_table() {
-        return terminal::write(&document(stats, captures), style, out);
+/// Returns the contents of an index in every format. Rows are its nodes, or its captures with
+/// `captures`; the table and the document then have both. Times are in `zone`.
+pub fn index_stats(stats: &IndexStats, captures: bool, zone: Zone) -> CompleteReport<'_> {
+    CompleteReport {
+        frame: Frame::new("flowsieve.index-stats/1", "nodes").in_zone(zone),
+        sections: Box::new(move || sections(stats, captures)),
+        has_rows: false,
+        table: Box::new(move |_| document(stats, captures)),
+        rows: Box::new(move |target| match captures {
+            true => target.write(capture_columns(), &stats.captures),
+            false => target.write(node_columns(), &stats.nodes),
+        }),
     }
-    let frame = frame(zone).whole(format, || sections(stats, captures));
-    if captures {
-        let rows = &stats.captures;
-        RowWriter::write_all(format, frame, capture_columns(), rows, Vec::new(), out)
-    } else {
-        RowWriter::write_all(format, frame, node_columns(), &stats.nodes, Vec::new(), out)
-    }
-}
-
-fn frame(zone: Zone) -> Frame {
-    Frame::new("flowsieve.index-stats/1", "nodes").in_zone(zone)
 }
 
 /// Returns the sections of the document for programs.
@@ -120,11 +103,6 @@ fn sections(stats: &IndexStats, captures: bool) -> Tail {
         sections.push(("capture_list", capture_columns().list_of(&stats.captures)));
     }
     sections
-}
-
-/// Returns the summary of an index.
-pub fn index_stats_summary(stats: &IndexStats, captures: bool, zone: Zone) -> Summary {
-    frame(zone).summary(sections(stats, captures))
 }
 
 /// The contents as a document.
@@ -214,46 +192,33 @@ pub(super) fn problem_columns() -> Columns<String> {
     }
 }
 
-/// Writes the result; rows are problems.
-///
-/// # Errors
-///
-/// Writing failed.
-pub fn write_index_verify<W: Write>(
-    verified: &Verified,
-    format: ReportFormat,
-    mut out: W,
-) -> io::Result<W> {
-    if format.is_table() {
-        if verified.problems.is_empty() {
-            writeln!(
-                out,
-                "{}, {}, {}: all files are whole, and filters hold what the lists hold",
-                counted(verified.captures, "capture", "captures"),
-                counted(verified.regions, "region", "regions"),
-                counted(verified.records, "record", "records")
-            )?;
-        }
-        out.flush()?;
-        return Ok(out);
+/// Returns the result of a check in every format; rows are problems.
+pub fn index_check(verified: &Verified) -> CompleteReport<'_> {
+    CompleteReport {
+        frame: Frame::new("flowsieve.index-verify/1", "problems"),
+        sections: Box::new(|| {
+            let problems = verified.problems.iter().cloned().map(|text| Cell::Text(text.into()));
+            let mut sections = verified_columns().sections_of(verified);
+            sections.push(("problems", Cell::List(problems.collect(), "")));
+            sections
+        }),
+        has_rows: false,
+        table: Box::new(|_| {
+            let mut document = Document::default();
+            document
+                .both(verified.problems.is_empty().then(|| Block::Sentence(whole_words(verified))));
+            document
+        }),
+        rows: Box::new(|target| target.write(problem_columns(), &verified.problems)),
     }
-    let frame = verified_frame().whole(format, || verified_sections(verified));
-    let rows = &verified.problems;
-    RowWriter::write_all(format, frame, problem_columns(), rows, Vec::new(), out)
 }
 
-fn verified_frame() -> Frame {
-    Frame::new("flowsieve.index-verify/1", "problems")
-}
-
-fn verified_sections(verified: &Verified) -> Tail {
-    let problems = verified.problems.iter().cloned().map(|text| Cell::Text(text.into()));
-    let mut sections = verified_columns().sections_of(verified);
-    sections.push(("problems", Cell::List(problems.collect(), "")));
-    sections
-}
-
-/// Returns the summary of a check.
-pub fn index_verify_summary(verified: &Verified) -> Summary {
-    verified_frame().summary(verified_sections(verified))
+/// Says what a check without problems has compared.
+fn whole_words(verified: &Verified) -> String {
+    format!(
+        "{}, {}, {}: all files are whole, and filters hold what the lists hold",
+        counted(verified.captures, "capture", "captures"),
+        counted(verified.regions, "region", "regions"),
+        counted(verified.records, "record", "records")
+    )
 }

@@ -13,6 +13,7 @@ mod compare_report;
 mod compare_structures;
 mod compare_table;
 mod compare_words;
+mod complete;
 mod count_combinations;
 mod count_figures;
 mod count_model;
@@ -67,6 +68,7 @@ mod who_page;
 
 pub use compare_each::EachReport;
 pub use compare_model::{CaptureDigest, CompareReport, Grouping};
+pub use complete::CompleteReport;
 pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;
 pub use count_page::CountPage;
@@ -80,9 +82,7 @@ pub use format::ReportFormat;
 #[cfg(feature = "parquet")]
 pub use index::{SearchReport, search_summary};
 #[cfg(feature = "parquet")]
-pub use index_stats::{
-    index_stats_summary, index_verify_summary, write_index_stats, write_index_verify,
-};
+pub use index_stats::{index_check, index_stats};
 pub use plan_model::PlanReport;
 #[cfg(feature = "arrow")]
 pub use record_batches::RecordBatches;

@@ -1,17 +1,15 @@
 //! A plan for people: the request, a row for each structure, remarks, and the recommendation.
 
+use super::complete::CompleteReport;
 use super::document::{Block, Document, Medium, TableView, TextColumn, Wrapping};
-use super::format::ReportFormat;
 use super::heading::Heading;
 use super::number::{grouped, short_percent, size};
 use super::plan_model::{PlanReport, line_columns};
-use super::rows::{RowWriter, Summary};
+use super::rows::Frame;
 use super::run_view::shortcomings;
 use super::selection::selection_words;
-use super::terminal::{self, TerminalStyle};
 use crate::filters::{FilterKind, Shape};
 use crate::planner::{Goal, Origin, PlanRow, Structure};
-use std::io::{self, Write};
 
 /// Longest line, and spaces before further lines of a sentence.
 const WRAPPING: Wrapping = Wrapping { width: 98, hanging: 2 };
@@ -29,27 +27,15 @@ const MIN_PARAMETERS: usize = 24;
 const CUTS_SPELT: usize = 4;
 
 impl PlanReport<'_> {
-    /// Returns the summary.
-    pub fn summary(&self) -> Summary {
-        Self::frame().summary(self.sections())
-    }
-
-    /// Writes the plan; `style` is that of the table.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        style: TerminalStyle,
-        out: W,
-    ) -> io::Result<W> {
-        if format.is_table() {
-            return terminal::write(&document(self), style, out);
+    /// Returns the plan in every format.
+    pub fn complete(&self) -> CompleteReport<'_> {
+        CompleteReport {
+            frame: Frame::new("flowsieve.plan/1", "rows"),
+            sections: Box::new(|| self.sections()),
+            has_rows: false,
+            table: Box::new(|_| document(self)),
+            rows: Box::new(|target| target.write(line_columns(), &self.lines())),
         }
-        let frame = Self::frame().whole(format, || self.sections());
-        RowWriter::write_all(format, frame, line_columns(), &self.lines(), Vec::new(), out)
     }
 }
 

@@ -4,7 +4,7 @@ use super::batch::Value as _;
 use super::cell::{Cell, Joined, Whole};
 use super::column::{Columns, columns};
 use super::count_combinations::{StoredCombination, names, stored_columns};
-use super::rows::{Frame, Tail};
+use super::rows::Tail;
 use super::run_view::{ended, inputs_cell};
 use super::selection::selection_columns;
 use crate::filters::{FilterKind, Shape};
@@ -266,10 +266,6 @@ impl PlanReport<'_> {
             })
         });
         rows.collect()
-    }
-
-    pub(super) fn frame() -> Frame {
-        Frame::new("flowsieve.plan/1", "rows")
     }
 
     pub(super) fn sections(&self) -> Tail {

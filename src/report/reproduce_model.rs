@@ -2,10 +2,10 @@
 
 use super::cell::{Cell, Decimal};
 use super::column::{Columns, columns};
+use super::complete::CompleteReport;
 use super::format::ReportFormat;
 use super::markdown;
-use super::rows::{Frame, RowWriter, Summary, Tail};
-use super::terminal::{self, TerminalStyle};
+use super::rows::{Frame, RowWriter, Tail};
 use crate::experiments::{ALL, Cell as Figure, Chart, ChartAxis, Curve, Entry, Experiment, Scale};
 use std::io::{self, Write};
 
@@ -155,27 +155,15 @@ impl ReproduceReport<'_> {
             .collect()
     }
 
-    /// Returns the summary.
-    pub fn summary(&self) -> Summary {
-        Self::frame().summary(self.sections())
-    }
-
-    /// Writes the report; `style` is that of tables.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        style: TerminalStyle,
-        out: W,
-    ) -> io::Result<W> {
-        if format.is_table() {
-            return terminal::write(&self.page(), style, out);
+    /// Returns the report in every format.
+    pub fn complete(&self) -> CompleteReport<'_> {
+        CompleteReport {
+            frame: Frame::new("flowsieve.reproduce/1", "cells"),
+            sections: Box::new(|| self.sections()),
+            has_rows: false,
+            table: Box::new(|_| self.page()),
+            rows: Box::new(|target| target.write(line_columns(), &self.lines())),
         }
-        let frame = Self::frame().whole(format, || self.sections());
-        RowWriter::write_all(format, frame, line_columns(), &self.lines(), Vec::new(), out)
     }
 
     /// Writes the document as Markdown, with each figure as the image `<folder>/<name>.svg`.
@@ -187,10 +175,6 @@ impl ReproduceReport<'_> {
         markdown::write(&self.page(), folder, &mut out)?;
         out.flush()?;
         Ok(out)
-    }
-
-    fn frame() -> Frame {
-        Frame::new("flowsieve.reproduce/1", "cells")
     }
 
     fn sections(&self) -> Tail {

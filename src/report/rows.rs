@@ -15,7 +15,7 @@ use std::slice::from_ref;
 pub(super) const TEXT_BYTES: usize = 16 << 20;
 
 /// The parts of a document that are not rows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Frame {
     /// Name and version of the schema, and what the result depends on.
     pub(super) head: Vec<(&'static str, Cell)>,
@@ -23,8 +23,6 @@ pub(super) struct Frame {
     pub(super) rows: &'static str,
     /// The zone in which texts show times.
     pub(super) zone: Zone,
-    /// The head is the whole document, which has more than the rows.
-    is_whole: bool,
 }
 
 /// Sections of a document behind the rows, with their names.
@@ -34,7 +32,7 @@ impl Frame {
     /// Returns a frame with the schema alone.
     pub(super) fn new(schema: &'static str, rows: &'static str) -> Self {
         let head = vec![("schema", Cell::Text(schema.into()))];
-        Self { head, rows, zone: Zone::UTC, is_whole: false }
+        Self { head, rows, zone: Zone::UTC }
     }
 
     /// Sets the zone in which texts show times.
@@ -48,21 +46,12 @@ impl Frame {
         self
     }
 
-    /// Adds the sections of a whole document, if this format has one.
-    pub(super) fn whole(mut self, format: ReportFormat, sections: impl FnOnce() -> Tail) -> Self {
-        self.is_whole = format.has_document();
-        if self.is_whole {
-            self.head.extend(sections());
-        }
-        self
-    }
-
     /// Returns the summary with these sections.
     pub(super) fn summary(self, tail: Tail) -> Summary {
         Summary(self.into_document(tail))
     }
 
-    /// Returns the document: without its rows, unless the head is the whole one.
+    /// Returns the document without its rows.
     pub(super) fn into_document(self, tail: Tail) -> Cell {
         let fields = self.head.into_iter().chain(tail);
         let fields = fields.map(|(name, cell)| (name.into(), cell.in_zone(self.zone)));
@@ -253,16 +242,11 @@ impl<W: Write, R> RowWriter<W, R> {
         columns: Columns<R>,
         rows: impl IntoIterator<Item = &'a R>,
         tail: Tail,
-        mut out: W,
+        out: W,
     ) -> io::Result<W>
     where
         R: 'a,
     {
-        if format.is_document() && frame.is_whole {
-            write_document(&mut out, &frame.into_document(tail))?;
-            out.flush()?;
-            return Ok(out);
-        }
         let mut writer = Self::begin(format, frame, columns, out)?;
         rows.into_iter().try_for_each(|row| writer.row(row))?;
         writer.writer.finish(tail)

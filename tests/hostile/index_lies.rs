@@ -8,7 +8,7 @@ use flowsieve::index::{
     CaptureEntry, ExtractPlan, GlobalFilter, Hit, HitSink, IndexQuery, IndexWriter, Settings,
     extract, search, stats, verify,
 };
-use flowsieve::report::{ReportFormat, TerminalStyle, write_index_stats};
+use flowsieve::report::{ReportFormat, TerminalStyle, index_stats};
 use flowsieve::selection::Selection;
 use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
@@ -261,7 +261,7 @@ fn use_index(folder: &Path, archive: &Path) {
     if let Ok(stats) = stats(archive) {
         for format in [ReportFormat::TABLE, ReportFormat::JSON, ReportFormat::CSV] {
             for captures in [false, true] {
-                write_index_stats(&stats, format, captures, Zone::UTC, look, Vec::new()).unwrap();
+                index_stats(&stats, captures, Zone::UTC).write(format, look, Vec::new()).unwrap();
             }
         }
     }

@@ -480,7 +480,8 @@ fn results_do_not_depend_on_threads() {
             let latex = ReportFormat::named("latex").unwrap();
             let formats = [ReportFormat::JSON, ReportFormat::CSV, ReportFormat::TABLE, latex];
             let texts = formats.map(|format| {
-                let text = report.write(format, TerminalStyle::default(), Vec::new()).unwrap();
+                let text =
+                    report.complete().write(format, TerminalStyle::default(), Vec::new()).unwrap();
                 String::from_utf8(text).unwrap()
             });
             (texts, report.page(None))
@@ -665,7 +666,11 @@ fn no_packets_are_no_slices() {
             ["table", "json", "csv", "jsonl"].map(|name| ReportFormat::named(name).unwrap())
         {
             assert!(
-                !report.write(format, TerminalStyle::default(), Vec::new()).unwrap().is_empty()
+                !report
+                    .complete()
+                    .write(format, TerminalStyle::default(), Vec::new())
+                    .unwrap()
+                    .is_empty()
             );
         }
         report.page(None);

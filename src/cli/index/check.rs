@@ -8,9 +8,7 @@ use crate::cli::timezone::ZoneArgs;
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::index::{stats as of_index, verify as verified};
-use flowsieve::report::{
-    ReportFormat, index_stats_summary, index_verify_summary, write_index_stats, write_index_verify,
-};
+use flowsieve::report::{ReportFormat, TerminalStyle, index_check, index_stats};
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -59,8 +57,9 @@ pub(super) fn verify(args: &VerifyArgs, run: &mut Run) -> Result<Outcome> {
     let (format, output) = args.results.open(&args.index, run)?;
     let verified = verified(&args.index.archive).map_err(explained)?;
     run.add_problems(verified.problems.clone());
-    let written = write_index_verify(&verified, format, output).context(UNWRITTEN);
-    args.results.output.finish(run, written, || index_verify_summary(&verified))?;
+    let report = index_check(&verified);
+    let written = report.write(format, TerminalStyle::default(), output).context(UNWRITTEN);
+    args.results.output.finish(run, written, || report.summary())?;
     run.problems(&[]);
     Ok(run.finish(PARTIAL))
 }
@@ -70,10 +69,9 @@ pub(super) fn stats(args: &StatsArgs, run: &mut Run) -> Result<Outcome> {
     let stats = of_index(&args.index.archive).map_err(explained)?;
     run.add_problems(stats.problems.clone());
     let style = output.style(None);
-    let zone = args.zone.zone();
-    let written = write_index_stats(&stats, format, args.captures, zone, style, output);
-    let summary = || index_stats_summary(&stats, args.captures, zone);
-    args.results.output.finish(run, written.context(UNWRITTEN), summary)?;
+    let report = index_stats(&stats, args.captures, args.zone.zone());
+    let written = report.write(format, style, output).context(UNWRITTEN);
+    args.results.output.finish(run, written, || report.summary())?;
     run.problems(&[]);
     Ok(run.finish(PARTIAL))
 }
