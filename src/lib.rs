@@ -44,6 +44,8 @@
 //! records are Parquet), `zstd` (captures compressed by zstd). And `arrow`: results as Arrow record
 //! batches.
 
+#![cfg_attr(not(test), warn(clippy::excessive_nesting))]
+
 // Hidden modules are no part of the public surface: the program's own, and a door for tests.
 #[cfg(feature = "cli")]
 #[doc(hidden)]

@@ -221,15 +221,12 @@ pub(super) fn deletion(settings: &Settings) -> Found {
             let hits = in_parallel(settings.threads, runs, |run| {
                 let digester = Digester::new(settings.run_seed(run));
                 let element = |number: u64| element(digester, number);
-                let mut chain: Vec<CountingFilter> = Vec::new();
-                for slice in 0..u64::from(slices) {
-                    let mut filter = CountingFilter::split(part, probes, 4);
-                    for number in slice * elements..(slice + 1) * elements {
-                        filter.insert(element(number));
-                    }
-                    chain.push(filter);
-                }
+                let filters = (0..slices).map(|_| CountingFilter::split(part, probes, 4));
+                let mut chain: Vec<CountingFilter> = filters.collect();
                 let inserted = u64::from(slices) * elements;
+                for number in 0..inserted {
+                    chain[(number / elements) as usize].insert(element(number));
+                }
                 let contained = |numbers: Range<u64>, chain: &[CountingFilter]| {
                     let is_in = |number| chain.iter().any(|it| it.contains(element(number)));
                     numbers.filter(|&number| is_in(number)).count() as u64

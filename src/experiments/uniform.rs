@@ -84,16 +84,14 @@ impl Uniform {
     pub(super) fn negative(&self, random: &mut Random, known: f64) -> Digests {
         let mut values = [0; ATTRIBUTES];
         for attribute in 0..ATTRIBUTES {
-            values[attribute] = if random.share() < known {
-                loop {
-                    let element = random.below(self.elements);
-                    if !values[..attribute].contains(&element) {
-                        break element;
-                    }
-                }
-            } else {
-                self.elements + random.below(u64::MAX / 2)
-            };
+            if random.share() >= known {
+                values[attribute] = self.elements + random.below(u64::MAX / 2);
+                continue;
+            }
+            values[attribute] = random.below(self.elements);
+            while values[..attribute].contains(&values[attribute]) {
+                values[attribute] = random.below(self.elements);
+            }
         }
         self.of(values)
     }

@@ -17,6 +17,7 @@ use super::region::RegionKeys;
 use super::{IndexError, rebuild};
 use crate::hashing::Digest;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::iter::repeat;
 use std::path::PathBuf;
 
 /// Regions of a segment that takes in no others.
@@ -106,18 +107,17 @@ impl SegmentBuilder {
         let leaves = |entry: &CaptureEntry| leaving.contains(&entry.id);
         for (&node, part) in &mut self.parts {
             let mut keys = Vec::new();
-            for entry in self.captures.iter().filter(|entry| leaves(entry)) {
-                let here = entry.regions.iter().enumerate();
-                for (number, _) in here.filter(|(_, region)| region.node == node) {
-                    part.filters.remove(&(entry.id, number));
-                    if part.global.is_none() {
-                        continue;
-                    }
-                    match rebuild::keys_of_region(catalog, entry, number)? {
-                        Some(of_region) => keys.extend(of_region),
-                        // Nobody knows which values a damaged region had.
-                        None => part.global = None,
-                    }
+            let entries = self.captures.iter().filter(|entry| leaves(entry));
+            let regions = entries.flat_map(|entry| repeat(entry).zip(&entry.regions).enumerate());
+            for (number, (entry, _)) in regions.filter(|(_, (_, region))| region.node == node) {
+                part.filters.remove(&(entry.id, number));
+                if part.global.is_none() {
+                    continue;
+                }
+                match rebuild::keys_of_region(catalog, entry, number)? {
+                    Some(of_region) => keys.extend(of_region),
+                    // Nobody knows which values a damaged region had.
+                    None => part.global = None,
                 }
             }
             part.insert_keys();

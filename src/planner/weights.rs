@@ -48,14 +48,14 @@ impl Descent<'_> {
             for _ in 0..MOST_ROUNDS {
                 let mut improved = false;
                 let attributes = 0..self.weights.len();
-                for (attribute, factor) in
-                    attributes.flat_map(|one| [(one, step), (one, 1.0 / step)])
-                {
+                let mut changes = attributes.flat_map(|one| [(one, step), (one, 1.0 / step)]);
+                let is_over = changes.any(|(attribute, factor)| {
                     improved |= self.change(attribute, factor);
                     *work = work.saturating_sub(self.matrix.take_work());
-                    if *work == 0 {
-                        return self.here;
-                    }
+                    *work == 0
+                });
+                if is_over {
+                    return self.here;
                 }
                 if !improved {
                     break;

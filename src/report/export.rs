@@ -81,15 +81,15 @@ impl<W: Write> ExportReport<W> {
         let elements = take(&mut self.elements);
         self.writer.lazy(Box::new(move |take| {
             let (mut part, mut place) = (ExportPart::default(), 0);
+            let mut push = |part: &mut ExportPart| {
+                take(from_ref(part));
+                Ok::<_, Infallible>(())
+            };
             for (elements, range) in elements {
                 let made = elements.make(range, &mut |rows| {
-                    let all = 0..rows.len();
-                    let taken = part.each(rows, all, place, |part| {
-                        take(from_ref(part));
-                        Ok::<_, Infallible>(())
-                    });
+                    let first = place;
                     place += rows.len();
-                    taken
+                    part.each(rows, 0..place - first, first, &mut push)
                 });
                 made.unwrap_or_else(|never| match never {});
             }

@@ -3,6 +3,7 @@
 use super::cell::{Cell, Time};
 use super::column::{Columns, columns};
 use super::document::{Block, Document, Wrapping};
+use super::flows_model::protocol_name;
 use super::format::ReportFormat;
 use super::number::{counted, grouped, or_dash, time};
 use super::rows::{Frame, RowWriter, Summary, Tail, Writer};
@@ -228,11 +229,8 @@ fn line(record: &Record, zone: Zone) -> String {
         return format!("{when}  {domain}  {queries}, {responses}");
     }
     let proto = match record.protocol {
-        1 => "icmp".to_owned(),
-        6 => "tcp".to_owned(),
-        17 => "udp".to_owned(),
         58 => "icmp6".to_owned(),
-        132 => "sctp".to_owned(),
+        known @ (1 | 6 | 17 | 132) => protocol_name(known),
         other => format!("proto {other}"),
     };
     let [forward, reverse] = [forward, reverse].map(grouped);

@@ -88,9 +88,12 @@ pub fn index_stats(stats: &IndexStats, captures: bool, zone: Zone) -> CompleteRe
         sections: Box::new(move || sections(stats, captures)),
         has_rows: false,
         table: Box::new(move |_| document(stats, captures)),
-        rows: Box::new(move |target| match captures {
-            true => target.write(capture_columns(), &stats.captures),
-            false => target.write(node_columns(), &stats.nodes),
+        rows: Box::new(move |target| {
+            if captures {
+                target.write(capture_columns(), &stats.captures)
+            } else {
+                target.write(node_columns(), &stats.nodes)
+            }
         }),
     }
 }

@@ -4,6 +4,8 @@
 //! It is a separate crate so that it is compiled as one unit, which is what its speed needs,
 //! while the rest is compiled in pieces.
 
+#![cfg_attr(not(test), warn(clippy::excessive_nesting))]
+
 #[macro_use]
 mod named;
 

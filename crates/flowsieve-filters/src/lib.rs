@@ -60,6 +60,7 @@
 //! Filters see digests ([`hashing::Digest`]) and never the elements, so they take elements of any
 //! type.
 
+#![cfg_attr(not(test), warn(clippy::excessive_nesting))]
 #![allow(
     clippy::inline_always,
     reason = "a call that is not inlined runs without the vector instructions of this machine"

@@ -165,12 +165,10 @@ impl LinesOf {
                 if occurs <= 0.0 {
                     continue;
                 }
-                for before in 0..2 * half {
-                    if covered[before] > 0.0 && before & set != set {
-                        let moved = covered[before] * occurs;
-                        covered[before] -= moved;
-                        covered[before | set] += moved;
-                    }
+                for before in (0..2 * half).filter(|before| before & set != set) {
+                    let moved = covered[before] * occurs;
+                    covered[before] -= moved;
+                    covered[before | set] += moved;
                 }
             }
             // The remaining sets do not have this word, so it has to be covered by now.

@@ -29,7 +29,9 @@ impl Format for Csv {
         let mut line = String::new();
         for (number, field) in schema.iter().enumerate() {
             push_separator(&mut line, number);
-            push_quoted(&mut line, |line| line.push_str(&field.name));
+            let start = line.len();
+            line.push_str(&field.name);
+            quote(&mut line, start);
         }
         end_line(&mut line, 0);
         out.write_all(line.as_bytes())
@@ -46,17 +48,15 @@ impl Format for Csv {
                 if array.is_null(row) {
                     continue;
                 }
+                let start = lines.len();
+                array.push_text_of(row, field, &mut self.recent, &mut lines);
                 if *is_plain {
-                    array.push_text_of(row, field, &mut self.recent, &mut lines);
                     continue;
                 }
-                push_quoted(&mut lines, |lines| {
-                    let start = lines.len();
-                    array.push_text_of(row, field, &mut self.recent, lines);
-                    if is_text(&field.kind) && is_formula(&lines[start..]) {
-                        lines.insert(start, '\'');
-                    }
-                });
+                if is_text(&field.kind) && is_formula(&lines[start..]) {
+                    lines.insert(start, '\'');
+                }
+                quote(&mut lines, start);
             }
             end_line(&mut lines, start);
         }
@@ -95,10 +95,8 @@ fn push_separator(line: &mut String, number: usize) {
     }
 }
 
-/// Appends a field, in quotes where a reader would take it for something else.
-fn push_quoted(line: &mut String, write: impl FnOnce(&mut String)) {
-    let start = line.len();
-    write(line);
+/// Quotes the field that begins at `start` where a reader would take it for something else.
+fn quote(line: &mut String, start: usize) {
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     // All bytes are looked at, several at a time.
     let bytes = line.as_bytes()[start..].iter();

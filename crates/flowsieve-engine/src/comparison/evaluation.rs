@@ -270,41 +270,43 @@ impl<'plan> Evaluation<'plan> {
         if self.plan.probes != ProbeRule::Best {
             return Ok(());
         }
-        let with = |spec: &Option<CounterSpec>, probes: u32| match spec {
-            Some(CounterSpec::Filter(spec)) => {
-                Some(CounterSpec::Filter(spec.with_probes(probes).ok()??))
-            }
-            _ => None,
-        };
         let formula = self.designs.clone();
         let mut best = self.errors_of(slices, formula)?;
         // Both directions, until no structure gets better.
         for up in [true, false] {
-            loop {
-                let specs = self.designs.iter().zip(&self.comparison.entries);
-                let tried = specs.map(|(spec, entry)| {
-                    let probes = entry.probes?;
-                    with(spec, if up { probes + 1 } else { probes.checked_sub(1)? })
-                });
-                let tried: Vec<_> = tried.collect();
-                let errors = self.errors_of(slices, tried.clone())?;
-                let mut is_better = false;
-                for (number, spec) in tried.into_iter().enumerate() {
-                    if spec.is_some() && errors[number] < best[number] {
-                        best[number] = errors[number];
-                        let filter = spec.as_ref().and_then(CounterSpec::filter);
-                        self.comparison.entries[number].probes = filter.map(FilterSpec::probes);
-                        self.designs[number] = spec;
-                        is_better = true;
-                    }
-                }
-                if !is_better {
-                    break;
-                }
-            }
+            while self.change_probes(slices, up, &mut best)? {}
         }
         self.running = Arc::new(self.designs.clone());
         Ok(())
+    }
+
+    /// Gives each structure one hash function more, or fewer, where that lowers its `best` error;
+    /// returns whether it did somewhere.
+    fn change_probes(
+        &mut self,
+        slices: &[ClosedList],
+        up: bool,
+        best: &mut [f64],
+    ) -> Result<bool, WorkerPanicked> {
+        let specs = self.designs.iter().zip(&self.comparison.entries);
+        let tried = specs.map(|(spec, entry)| {
+            let (spec, probes) = (spec.as_ref()?.filter()?, entry.probes?);
+            let probes = if up { probes + 1 } else { probes.checked_sub(1)? };
+            Some(CounterSpec::Filter(spec.with_probes(probes).ok()??))
+        });
+        let tried: Vec<_> = tried.collect();
+        let errors = self.errors_of(slices, tried.clone())?;
+        let mut is_better = false;
+        for (number, spec) in tried.into_iter().enumerate() {
+            if spec.is_some() && errors[number] < best[number] {
+                best[number] = errors[number];
+                let filter = spec.as_ref().and_then(CounterSpec::filter);
+                self.comparison.entries[number].probes = filter.map(FilterSpec::probes);
+                self.designs[number] = spec;
+                is_better = true;
+            }
+        }
+        Ok(is_better)
     }
 
     /// Returns the mean errors of these designs in replicates that are not judged; infinity where

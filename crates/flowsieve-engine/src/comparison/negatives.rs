@@ -93,13 +93,11 @@ impl Questions {
                     };
                     is_known &= occurs;
                     let value = match apart {
-                        _ if !occurs => draws.digest(),
-                        Some(apart) => {
-                            apart.attributes[query * places.len() + number].rehashed(seed)
-                        }
-                        None => list.attributes[element * arity + place].rehashed(seed),
+                        Some(apart) => apart.attributes[query * places.len() + number],
+                        None => list.attributes[element * arity + place],
                     };
-                    set.attributes.push(value);
+                    let known = occurs.then(|| value.rehashed(seed));
+                    set.attributes.push(known.unwrap_or_else(|| draws.digest()));
                 }
                 if mask == full {
                     let whole = apart.filter(|_| is_known).map(|apart| apart.whole[query]);
@@ -180,9 +178,7 @@ impl Asking {
             for attribute in (0..kind.arity()).filter(|one| mask >> one & 1 == 1) {
                 let element = whole.get(draws.below(whole.len()));
                 if kind.addresses() >> attribute & 1 == 1 {
-                    if family.is_none() {
-                        part.push(element[0]);
-                    }
+                    part.extend(family.is_none().then_some(element[0]));
                     mixed |= family.is_some_and(|family| family != element[0]);
                     family = Some(element[0]);
                 }

@@ -178,19 +178,15 @@ impl<'a> Rows<'a> {
         let mut add = |sum: SliceSum, cut: Option<Cut>| -> io::Result<()> {
             let index = sum.slice.index;
             let first_ns = *first_ns.get_or_insert(sum.slice.start_ns);
-            match last.map(|last| gap(last, index)) {
-                None => {}
-                Some(Err(omitted)) => sums.omitted = sums.omitted.saturating_add(omitted),
-                Some(Ok(empties)) => {
-                    for index in empties {
-                        let mut row = empty_row(&empty, grid, panes, index);
-                        row.partial = edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
-                        new(index, &mut row);
-                        sums.count(&row);
-                        if last_shown.is_none_or(|last| last < index) {
-                            sink.slice(&row)?;
-                        }
-                    }
+            let empties = last.map_or(Ok(0..0), |last| gap(last, index));
+            sums.omitted = sums.omitted.saturating_add(*empties.as_ref().err().unwrap_or(&0));
+            for index in empties.unwrap_or_default() {
+                let mut row = empty_row(&empty, grid, panes, index);
+                row.partial = edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
+                new(index, &mut row);
+                sums.count(&row);
+                if last_shown.is_none_or(|last| last < index) {
+                    sink.slice(&row)?;
                 }
             }
             last = Some(index);

@@ -283,13 +283,11 @@ impl Shard {
             let before = self.firsts.len();
             for (number, key) in elements.keys.iter().enumerate() {
                 let new = exact.insert(key);
-                if new {
-                    if self.whole.is_some() {
-                        self.firsts.push_from(&elements.keys, number);
-                    }
-                    if let Some(journal) = &mut journal {
-                        journal.note(elements, number, spec.kind.arity());
-                    }
+                if new && self.whole.is_some() {
+                    self.firsts.push_from(&elements.keys, number);
+                }
+                if new && let Some(journal) = &mut journal {
+                    journal.note(elements, number, spec.kind.arity());
                 }
                 if let Some(&sighting) = sightings.next() {
                     slice.false_repeats += u64::from(new && sighting == Sighting::Repeat);

@@ -129,11 +129,9 @@ impl Observer for TopObserver {
         }
         for ranking in &mut self.rankings {
             if self.of_names {
-                for element in elements.clone() {
-                    if let Some((addresses, name)) = ends_and_name(batch.elements.keys.get(element))
-                    {
-                        ranking.push(addresses, name);
-                    }
+                let keys = elements.clone().map(|element| batch.elements.keys.get(element));
+                for (addresses, name) in keys.filter_map(ends_and_name) {
+                    ranking.push(addresses, name);
                 }
             } else {
                 for &addresses in batch.addresses[packets.clone()].iter().flatten() {

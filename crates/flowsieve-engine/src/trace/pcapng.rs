@@ -419,18 +419,17 @@ impl RecordReader for Pcapng {
                 }
                 Ok(packet)
             });
-            match read {
-                Ok(packet) => {
-                    if let (true, Some(first)) = (untimed, self.last_time_ns) {
-                        untimed = false;
-                        for earlier in out.iter_mut() {
-                            earlier.time_ns = first;
-                        }
-                    }
-                    out.extend(packet);
-                }
+            let packet = match read {
+                Ok(packet) => packet,
                 Err(damage) => return (at, ScanEnd::Damaged(damage)),
+            };
+            if let (true, Some(first)) = (untimed, self.last_time_ns) {
+                untimed = false;
+                for earlier in out.iter_mut() {
+                    earlier.time_ns = first;
+                }
             }
+            out.extend(packet);
             at += block.len();
         }
         (at, ScanEnd::Full)

@@ -40,22 +40,13 @@ impl Clock {
     ) -> Self {
         let mut clock = Self { tick: Tick::Nanoseconds(1000), resolution: 6, offset_ns: 0 };
         for (code, value) in options.take_while(|&(code, _)| code != OPTION_END) {
-            match (code, value) {
-                (OPTION_RESOLUTION, &[resolution, ..]) => {
-                    clock.tick = tick(resolution);
-                    clock.resolution = resolution;
-                }
-                (OPTION_OFFSET, value) => {
-                    if let Some(&bytes) = value.first_chunk() {
-                        let seconds = if big_endian {
-                            i64::from_be_bytes(bytes)
-                        } else {
-                            i64::from_le_bytes(bytes)
-                        };
-                        clock.offset_ns = i128::from(seconds) * i128::from(NANOS_PER_SECOND);
-                    }
-                }
-                _ => {}
+            if let (OPTION_RESOLUTION, &[resolution, ..]) = (code, value) {
+                clock.tick = tick(resolution);
+                clock.resolution = resolution;
+            }
+            if let (OPTION_OFFSET, Some(&bytes)) = (code, value.first_chunk()) {
+                let parse = if big_endian { i64::from_be_bytes } else { i64::from_le_bytes };
+                clock.offset_ns = i128::from(parse(bytes)) * i128::from(NANOS_PER_SECOND);
             }
         }
         clock

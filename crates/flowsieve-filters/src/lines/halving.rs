@@ -602,13 +602,14 @@ impl HalvingLines {
             for &number in &absent[..some] {
                 let number = usize::from(number);
                 outcomes[numbers[number] as usize] = self.write_later(digests[number]);
-                // The other elements of the row may not be sampled any more.
-                if (self.stage, self.limit) != (stage, limit) {
-                    for (&digest, &number) in digests.iter().zip(numbers).skip(number + 1) {
-                        outcomes[number as usize] = self.insert_one(instructions, digest);
-                    }
-                    break;
+                if (self.stage, self.limit) == (stage, limit) {
+                    continue;
                 }
+                // The other elements of the row may not be sampled any more.
+                for (&digest, &number) in digests.iter().zip(numbers).skip(number + 1) {
+                    outcomes[number as usize] = self.insert_one(instructions, digest);
+                }
+                break;
             }
         }
         begin

@@ -179,13 +179,12 @@ impl LineArray {
     ) {
         if !self.shape.is_of_cache() {
             let mut digests = [Digest::from_value(0); DIGESTS];
+            let (first, others) = counters.split_first_mut().expect("there is a counter");
             for element in 0..elements {
-                digests_of(element, &mut digests[..counters.len()]);
-                if let [first, others @ ..] = &mut *counters {
-                    outcomes.push(self.insert(first, digests[0]));
-                    for (counter, &digest) in others.iter_mut().zip(&digests[1..]) {
-                        self.insert::<()>(counter, digest);
-                    }
+                digests_of(element, &mut digests[..=others.len()]);
+                outcomes.push(self.insert(first, digests[0]));
+                for (counter, &digest) in others.iter_mut().zip(&digests[1..]) {
+                    self.insert::<()>(counter, digest);
                 }
             }
             return;

@@ -66,17 +66,12 @@ impl<const MOST: usize> ProductWork for Query<'_, MOST> {
         let mut asked = Asked::<MOST>::new(given.len());
         for batch in attributes.chunks(BATCH * given.len()) {
             asked.start::<P>(&given, batch);
-            'all: for number in 0..filter.probes {
+            for number in 0..filter.probes {
                 asked.compute_indices::<P>(&sizes, number);
-                for &place in places {
-                    let there = asked.look(words, filter.layout.cell_map_of(place, &given));
-                    if there == 0 {
-                        asked.left = 0;
-                        break 'all;
-                    }
-                    if (asked.left - there) * WORTH_IT >= asked.left {
-                        asked.drop_absent();
-                    }
+                let mut cells =
+                    places.iter().map(|&place| filter.layout.cell_map_of(place, &given));
+                if !cells.all(|cells| asked.look(words, cells)) {
+                    break;
                 }
             }
             let first = answers.len();
@@ -152,9 +147,10 @@ impl<const MOST: usize> Asked<MOST> {
         }
     }
 
-    /// Looks at one cell of each element. Returns how many elements may still be present.
+    /// Looks at one cell of each element, and drops those that are absent if these are many. Returns
+    /// whether any may still be present.
     #[inline(always)]
-    fn look(&mut self, words: &[u64], (constant, strides): (u64, [u64; MOST])) -> usize {
+    fn look(&mut self, words: &[u64], (constant, strides): (u64, [u64; MOST])) -> bool {
         let groups = self.width() / GROUP;
         let (all, _) = self.there.as_chunks_mut::<GROUP>();
         for (group, there) in all[..groups].iter_mut().enumerate() {
@@ -174,7 +170,10 @@ impl<const MOST: usize> Asked<MOST> {
         for &there in &self.there {
             count += usize::from(there);
         }
-        count
+        if count > 0 && (self.left - count) * WORTH_IT >= self.left {
+            self.drop_absent();
+        }
+        count > 0
     }
 
     /// Drops the elements that are absent.

@@ -58,7 +58,7 @@ impl Codec for Xz {
             let result = self.stream.process(here, &mut target[produced..], action);
             let got = (self.stream.total_out() - before) as usize;
             produced += got;
-            match result {
+            let result = match result {
                 // This is no matter of the bytes at hand.
                 Err(_) if self.stream.memory_usage() > Some(MEMORY_LIMIT_KIB) => {
                     return Step::unsupported(produced, self.too_large());
@@ -72,23 +72,19 @@ impl Codec for Xz {
                 }
                 Err(_) if at_end => return Step::cut(produced),
                 Err(error) => return Step::damaged(produced, error.to_string()),
-                Ok(result) => {
-                    self.input.consume(result.bytes_consumed);
-                    if result.status == Status::StreamEnd {
-                        break;
-                    }
-                    if result.bytes_consumed == 0 && got == 0 {
-                        return if at_end {
-                            Step::cut(produced)
-                        } else {
-                            Step::damaged(produced, "no progress")
-                        };
-                    }
-                    // Deliver the bytes that are there before waiting for more input.
-                    if produced > 0 && self.input.is_drained() {
-                        break;
-                    }
-                }
+                Ok(result) => result,
+            };
+            self.input.consume(result.bytes_consumed);
+            if result.status == Status::StreamEnd {
+                break;
+            }
+            if result.bytes_consumed == 0 && got == 0 {
+                let no_progress = || Step::damaged(produced, "no progress");
+                return if at_end { Step::cut(produced) } else { no_progress() };
+            }
+            // Deliver the bytes that are there before waiting for more input.
+            if produced > 0 && self.input.is_drained() {
+                break;
             }
         }
         Step::produced(produced)
