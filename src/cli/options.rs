@@ -5,13 +5,11 @@
 
 use super::UsageError;
 use super::destination::{is_standard, is_standard_output};
-use super::output::{Output, is_shown, unwritten};
-use super::run::{Run, all_written};
+use super::output::is_shown;
 use super::timezone::ZoneArgs;
 use super::units::{
     TypedBound, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
 };
-use anyhow::{Context as _, Result};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use flowsieve::capture_filter::CaptureFilter;
@@ -19,7 +17,7 @@ use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::plan::TracePlan;
-use flowsieve::report::{ReportFormat, Summary, TerminalStyle};
+use flowsieve::report::ReportFormat;
 use flowsieve::selection::Selection;
 use flowsieve::trace::{DnstapTypes, InputFormat, Source};
 use flowsieve::zone::Zone;
@@ -230,7 +228,7 @@ pub(super) struct LiveArgs {
     /// Packets that come later still count. Formats written at the end (JSON, Parquet, and all
     /// files) and captures that are files ignore it.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_delay_ns, help_heading = "Output", hide_short_help = true)]
-    delay: i64,
+    pub(super) delay: i64,
 }
 
 impl LiveArgs {
@@ -560,7 +558,7 @@ pub(super) struct OutputArgs {
 
     /// Write parameters and totals to this file as JSON, beside rows of any format
     #[arg(long, value_name = "FILE", hide_short_help = true)]
-    summary: Option<PathBuf>,
+    pub(super) summary: Option<PathBuf>,
 }
 
 impl OutputArgs {
@@ -577,57 +575,6 @@ impl OutputArgs {
     /// Returns whether a file for the summary is named.
     pub(super) fn has_summary(&self) -> bool {
         self.summary.is_some()
-    }
-
-    /// Opens the file for results, or standard output, and the file for the summary. A file that cannot be written is reported
-    /// before the work begins.
-    pub(super) fn open(&self, run: &mut Run) -> Result<Output> {
-        self.open_summary(run)?;
-        run.output(self.path())
-    }
-
-    /// Opens the same for rows that are printed as they come, if their format and the destination
-    /// allow it. Returns the style of a table there. A terminal on which rows appear while the trace
-    /// is read shows no progress, and all of them.
-    pub(super) fn open_live(
-        &self,
-        run: &mut Run,
-        trace: &mut TracePlan,
-        (format, rows, live): (FormatArgs, RowsArgs, LiveArgs),
-    ) -> Result<(Output, TerminalStyle)> {
-        let output = self.open(run)?;
-        let is_printed = format.format.is_line_by_line() && !output.is_file();
-        trace.delay_ns = is_printed.then_some(live.delay);
-        let is_live = is_printed && trace.is_stream() && output.is_terminal();
-        run.show_progress(!is_live);
-        let style = output.style(rows.rows.0.filter(|_| !is_live));
-        Ok((output, style))
-    }
-
-    /// Opens the file for the summary, if one is named.
-    pub(super) fn open_summary(&self, run: &mut Run) -> Result<()> {
-        run.summary = Output::named(&run.partials, self.summary.as_deref())?;
-        Ok(())
-    }
-
-    /// Puts results in place and writes the summary, if a file is open for it.
-    pub(super) fn finish(
-        &self,
-        run: &mut Run,
-        results: Result<Output>,
-        summary: impl FnOnce() -> Summary,
-    ) -> Result<()> {
-        let written = results.and_then(|output| run.commit(output));
-        all_written([written, self.write_summary(run, summary)])
-    }
-
-    /// Writes the summary, if a file is open for it.
-    fn write_summary(&self, run: &mut Run, summary: impl FnOnce() -> Summary) -> Result<()> {
-        let Some((mut output, path)) = run.summary.take().zip(self.summary.as_deref()) else {
-            return Ok(());
-        };
-        summary().write(&mut output).with_context(|| unwritten(path))?;
-        run.commit(output)
     }
 }
 

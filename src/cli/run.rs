@@ -14,8 +14,8 @@
 use super::destination::is_standard;
 use super::host::{Problem, current};
 use super::inputs::{Inputs, total_bytes, twice};
-use super::options::{InputArgs, SpeechArgs};
-use super::output::{Ending, Output, Partials, is_piped, is_typed};
+use super::options::{FormatArgs, InputArgs, LiveArgs, OutputArgs, RowsArgs, SpeechArgs};
+use super::output::{Ending, Output, Partials, is_piped, is_typed, unwritten};
 use super::problems::{outcome, report, say_times_out_of_range};
 use super::progress::Progress;
 use super::say::{is_seen, quoted, say};
@@ -29,6 +29,7 @@ use flowsieve::export::ExportSummary;
 use flowsieve::flows::FlowSummary;
 use flowsieve::pipeline::{CountSummary, InputResult, RunError, SampleResult};
 use flowsieve::plan::TracePlan;
+use flowsieve::report::{Summary, TerminalStyle};
 use flowsieve::top::TopSummary;
 use flowsieve::trace::{Capture, Source, StopFlag};
 use flowsieve_engine::internal::{Shown, refused_threads};
@@ -544,5 +545,58 @@ fn report_remarks(inputs: &[InputResult]) {
     say_times_out_of_range(times);
     for remark in inputs.iter().flat_map(|input| &input.remarks) {
         say(format_args!("flowsieve: {}", remark.shown()));
+    }
+}
+
+impl OutputArgs {
+    /// Opens the file for results, or standard output, and the file for the summary. A file that cannot be written is reported
+    /// before the work begins.
+    pub(super) fn open(&self, run: &mut Run) -> Result<Output> {
+        self.open_summary(run)?;
+        run.output(self.path())
+    }
+
+    /// Opens the same for rows that are printed as they come, if their format and the destination
+    /// allow it. Returns the style of a table there. A terminal on which rows appear while the trace
+    /// is read shows no progress, and all of them.
+    pub(super) fn open_live(
+        &self,
+        run: &mut Run,
+        trace: &mut TracePlan,
+        (format, rows, live): (FormatArgs, RowsArgs, LiveArgs),
+    ) -> Result<(Output, TerminalStyle)> {
+        let output = self.open(run)?;
+        let is_printed = format.format.is_line_by_line() && !output.is_file();
+        trace.delay_ns = is_printed.then_some(live.delay);
+        let is_live = is_printed && trace.is_stream() && output.is_terminal();
+        run.show_progress(!is_live);
+        let style = output.style(rows.shown().filter(|_| !is_live));
+        Ok((output, style))
+    }
+
+    /// Opens the file for the summary, if one is named.
+    pub(super) fn open_summary(&self, run: &mut Run) -> Result<()> {
+        run.summary = Output::named(&run.partials, self.summary.as_deref())?;
+        Ok(())
+    }
+
+    /// Puts results in place and writes the summary, if a file is open for it.
+    pub(super) fn finish(
+        &self,
+        run: &mut Run,
+        results: Result<Output>,
+        summary: impl FnOnce() -> Summary,
+    ) -> Result<()> {
+        let written = results.and_then(|output| run.commit(output));
+        all_written([written, self.write_summary(run, summary)])
+    }
+
+    /// Writes the summary, if a file is open for it.
+    fn write_summary(&self, run: &mut Run, summary: impl FnOnce() -> Summary) -> Result<()> {
+        let Some((mut output, path)) = run.summary.take().zip(self.summary.as_deref()) else {
+            return Ok(());
+        };
+        summary().write(&mut output).with_context(|| unwritten(path))?;
+        run.commit(output)
     }
 }

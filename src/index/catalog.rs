@@ -5,10 +5,9 @@
 //! find and never wait. `layout` has the names of the files.
 
 use super::columns::MOST_ROWS;
-use super::disk::{self, FileMark};
+use super::disk::{self, FileMark, IndexId};
 use super::layout::{CATALOG, NODE, is_filled_node};
-use super::node_mark::{self, IndexId};
-use super::{GlobalFilter, IndexError, RegionFilter, nodes, path_text};
+use super::{GlobalFilter, IndexError, RegionFilter, node_mark, nodes, path_text};
 use crate::decode::Tunnel;
 use crate::selection::{SelectedPart, Selection};
 use crate::trace::StopFlag;

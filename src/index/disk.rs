@@ -4,18 +4,14 @@
 //! file is known to be whole. Files that are read in parts are in `blocks`.
 
 use super::IndexError;
-use super::journal::Journal;
-use super::layout::StoredFile;
-use super::node_mark::IndexId;
-use super::nodes::Lock;
 use crate::hashing::Checksum;
 use crate::trace::StopFlag;
 use flowsieve_engine::internal::{Reservation, Shown};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes read at a time: they are in the processor's caches when their checksum is computed.
@@ -26,6 +22,43 @@ const TEMPORARY: &str = ".new";
 
 /// Damage of bytes with a wrong checksum.
 pub(super) const OTHER_CHECKSUM: &str = "its checksum is another one";
+
+/// A number that no other index has; a copy of the index has the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct IndexId(u128);
+
+impl IndexId {
+    pub(super) fn random() -> Result<Self, IndexError> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(|error| {
+            IndexError::Refused(format!("the system has no random numbers for an index: {error}"))
+        })?;
+        Ok(Self(u128::from_le_bytes(bytes)))
+    }
+
+    /// Returns its 32 hexadecimal digits.
+    pub(super) fn text(self) -> String {
+        format!("{:032x}", self.0)
+    }
+}
+
+impl Serialize for IndexId {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(&self.text())
+    }
+}
+
+impl<'de> Deserialize<'de> for IndexId {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(input)?;
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let number = u128::from_str_radix(&text, 16);
+        let is_id = text.len() == 32 && text.bytes().all(is_digit);
+        number.ok().filter(|_| is_id).map(Self).ok_or_else(|| {
+            D::Error::custom(format!("{text:?} is not the id of an index: it has 32 digits"))
+        })
+    }
+}
 
 /// Length and checksum of a file.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -50,127 +83,6 @@ impl FileMark {
         }
         let reason = format!("it has {found} bytes and should have {}", self.bytes);
         Err(IndexError::damaged(path, reason))
-    }
-}
-
-/// New files, which are synchronised together and deleted unless they are committed.
-#[derive(Debug, Default)]
-pub(super) struct NewFiles {
-    paths: Vec<PathBuf>,
-    /// Names them before they are made; `None` in tests.
-    journal: Option<Journal>,
-    /// Files may be left that the next writer has to look for.
-    is_left: bool,
-    /// Locks of the archive's folder and of the nodes, in this order.
-    pub(super) locks: Vec<Lock>,
-}
-
-impl NewFiles {
-    pub(super) fn with_journal(journal: Journal, locks: Vec<Lock>) -> Self {
-        Self { paths: Vec::new(), journal: Some(journal), is_left: false, locks }
-    }
-
-    /// Checks that this writer still holds all locks. If a lock was deleted or its folder moved, files
-    /// of these names may belong to another writer or index.
-    pub(super) fn check_locks(&self) -> Result<(), IndexError> {
-        self.locks.iter().try_for_each(Lock::check)
-    }
-
-    pub(super) fn is_locked(&self) -> bool {
-        self.check_locks().is_ok()
-    }
-
-    /// Names files that will be made or deleted: the next writer deletes those that the catalogue
-    /// does not name, if this one is killed.
-    pub(super) fn name(
-        &mut self,
-        stored: impl IntoIterator<Item = StoredFile>,
-    ) -> Result<(), IndexError> {
-        self.check_locks()?;
-        self.journal.as_mut().map_or(Ok(()), |journal| journal.name(stored))
-    }
-
-    /// Writes a new file, which must not exist. Part of a file is not left behind: a full disk needs
-    /// the room.
-    pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
-        self.check_locks()?;
-        let mut file = create(path).map_err(IndexError::io(path))?;
-        file.write_all(bytes).map_err(|error| {
-            self.is_left |= fs::remove_file(path).is_err();
-            IndexError::io(path)(error)
-        })?;
-        self.paths.push(path.to_owned());
-        Ok(FileMark::new(bytes))
-    }
-
-    /// Deletes the new files of a folder, and the folder if nothing else is in it.
-    pub(super) fn abandon(&mut self, folder: &Path) -> Result<(), IndexError> {
-        if !self.is_locked() {
-            self.is_left = true;
-            return Ok(());
-        }
-        for path in self.paths.extract_if(.., |path| path.starts_with(folder)) {
-            if let Err(error) = remove(&path) {
-                self.is_left = true;
-                return Err(IndexError::io(&path)(error));
-            }
-        }
-        let _ = fs::remove_dir(folder);
-        Ok(())
-    }
-
-    /// Waits until all of them are on the disk, with their names.
-    pub(super) fn sync(&self) -> Result<(), IndexError> {
-        for path in &self.paths {
-            sync(path).map_err(IndexError::io(path))?;
-        }
-        let folders: BTreeSet<&Path> = self.paths.iter().filter_map(|path| path.parent()).collect();
-        folders.into_iter().try_for_each(sync_folder)
-    }
-
-    /// Returns the files, which a catalogue is about to name.
-    pub(super) fn take(&mut self) -> Vec<PathBuf> {
-        std::mem::take(&mut self.paths)
-    }
-
-    /// Keeps the journal for the next writer, since files may be left.
-    pub(super) fn leave(&mut self) {
-        self.is_left = true;
-    }
-
-    /// Ends the journal: all that it names is in the catalogue or deleted.
-    pub(super) fn clear_journal(&mut self) {
-        let is_own = !self.is_left && self.is_locked();
-        if let Some(journal) = self.journal.as_mut().filter(|_| is_own) {
-            journal.clear();
-        }
-    }
-
-    /// Deletes new files that no catalogue will name: a full disk needs the room.
-    pub(super) fn discard(&mut self, paths: &[PathBuf]) {
-        if !self.is_locked() {
-            self.is_left = true;
-            return;
-        }
-        for path in paths {
-            self.is_left |= remove(path).is_err();
-        }
-        // The folders of captures; others hold a lock.
-        let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
-        for folder in folders {
-            let _ = fs::remove_dir(folder);
-        }
-    }
-}
-
-/// Deletes what was not committed.
-impl Drop for NewFiles {
-    fn drop(&mut self) {
-        if self.journal.is_some() {
-            let paths = self.take();
-            self.discard(&paths);
-            self.clear_journal();
-        }
     }
 }
 
@@ -205,7 +117,7 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), IndexError> {
 }
 
 /// Waits until a file or a folder is on the disk.
-fn sync(path: &Path) -> io::Result<()> {
+pub(super) fn sync(path: &Path) -> io::Result<()> {
     step("sync", path)?;
     File::open(path)?.sync_all()
 }
@@ -466,19 +378,5 @@ mod tests {
         assert!(FileState::of(&path).is_some() && state.has_changed(&path));
         fs::remove_file(&path).unwrap();
         assert!(state.has_changed(&path));
-    }
-
-    #[test]
-    fn a_file_that_cannot_be_deleted_stays_in_the_journal() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut files = NewFiles::with_journal(Journal::new(folder.path()), Vec::new());
-        files.name([StoredFile::Filter { node: 0, number: 7 }]).unwrap();
-        let path = folder.path().join("7.filter");
-        files.write(&path, b"filter").unwrap();
-        fs::remove_file(&path).unwrap();
-        fs::create_dir(&path).unwrap();
-        assert!(files.abandon(folder.path()).is_err());
-        files.clear_journal();
-        assert!(folder.path().join(super::super::layout::JOURNAL).exists());
     }
 }

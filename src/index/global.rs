@@ -14,8 +14,9 @@
 
 use super::IndexError;
 use super::blocks::{self, Blocks};
-use super::disk::{self, FileMark, NewFiles};
+use super::disk::{self, FileMark};
 use super::elements::{Element, Family, SEED};
+use super::journal::NewFiles;
 use super::query::Route;
 use crate::filters::saved::SavedFilter;
 use crate::filters::{

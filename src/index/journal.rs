@@ -5,10 +5,12 @@
 //! names something.
 
 use super::catalog::Catalog;
+use super::disk::FileMark;
 use super::layout::{JOURNAL, StoredFile};
+use super::nodes::Lock;
 use super::{IndexError, disk};
-use std::collections::HashSet;
-use std::fs::File;
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -114,5 +116,145 @@ impl Journal {
             // Otherwise the next writer looks for its files once more.
             let _ = disk::remove(&self.path);
         }
+    }
+}
+
+/// New files, which are synchronised together and deleted unless they are committed.
+#[derive(Debug, Default)]
+pub(super) struct NewFiles {
+    paths: Vec<PathBuf>,
+    /// Names them before they are made; `None` in tests.
+    journal: Option<Journal>,
+    /// Files may be left that the next writer has to look for.
+    is_left: bool,
+    /// Locks of the archive's folder and of the nodes, in this order.
+    pub(super) locks: Vec<Lock>,
+}
+
+impl NewFiles {
+    pub(super) fn with_journal(journal: Journal, locks: Vec<Lock>) -> Self {
+        Self { paths: Vec::new(), journal: Some(journal), is_left: false, locks }
+    }
+
+    /// Checks that this writer still holds all locks. If a lock was deleted or its folder moved, files
+    /// of these names may belong to another writer or index.
+    pub(super) fn check_locks(&self) -> Result<(), IndexError> {
+        self.locks.iter().try_for_each(Lock::check)
+    }
+
+    pub(super) fn is_locked(&self) -> bool {
+        self.check_locks().is_ok()
+    }
+
+    /// Names files that will be made or deleted: the next writer deletes those that the catalogue
+    /// does not name, if this one is killed.
+    pub(super) fn name(
+        &mut self,
+        stored: impl IntoIterator<Item = StoredFile>,
+    ) -> Result<(), IndexError> {
+        self.check_locks()?;
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.name(stored))
+    }
+
+    /// Writes a new file, which must not exist. Part of a file is not left behind: a full disk needs
+    /// the room.
+    pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
+        self.check_locks()?;
+        let mut file = disk::create(path).map_err(IndexError::io(path))?;
+        file.write_all(bytes).map_err(|error| {
+            self.is_left |= fs::remove_file(path).is_err();
+            IndexError::io(path)(error)
+        })?;
+        self.paths.push(path.to_owned());
+        Ok(FileMark::new(bytes))
+    }
+
+    /// Deletes the new files of a folder, and the folder if nothing else is in it.
+    pub(super) fn abandon(&mut self, folder: &Path) -> Result<(), IndexError> {
+        if !self.is_locked() {
+            self.is_left = true;
+            return Ok(());
+        }
+        for path in self.paths.extract_if(.., |path| path.starts_with(folder)) {
+            if let Err(error) = disk::remove(&path) {
+                self.is_left = true;
+                return Err(IndexError::io(&path)(error));
+            }
+        }
+        let _ = fs::remove_dir(folder);
+        Ok(())
+    }
+
+    /// Waits until all of them are on the disk, with their names.
+    pub(super) fn sync(&self) -> Result<(), IndexError> {
+        for path in &self.paths {
+            disk::sync(path).map_err(IndexError::io(path))?;
+        }
+        let folders: BTreeSet<&Path> = self.paths.iter().filter_map(|path| path.parent()).collect();
+        folders.into_iter().try_for_each(disk::sync_folder)
+    }
+
+    /// Returns the files, which a catalogue is about to name.
+    pub(super) fn take(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.paths)
+    }
+
+    /// Keeps the journal for the next writer, since files may be left.
+    pub(super) fn leave(&mut self) {
+        self.is_left = true;
+    }
+
+    /// Ends the journal: all that it names is in the catalogue or deleted.
+    pub(super) fn clear_journal(&mut self) {
+        let is_own = !self.is_left && self.is_locked();
+        if let Some(journal) = self.journal.as_mut().filter(|_| is_own) {
+            journal.clear();
+        }
+    }
+
+    /// Deletes new files that no catalogue will name: a full disk needs the room.
+    pub(super) fn discard(&mut self, paths: &[PathBuf]) {
+        if !self.is_locked() {
+            self.is_left = true;
+            return;
+        }
+        for path in paths {
+            self.is_left |= disk::remove(path).is_err();
+        }
+        // The folders of captures; others hold a lock.
+        let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
+        for folder in folders {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Deletes what was not committed.
+impl Drop for NewFiles {
+    fn drop(&mut self) {
+        if self.journal.is_some() {
+            let paths = self.take();
+            self.discard(&paths);
+            self.clear_journal();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_deleted_stays_in_the_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = NewFiles::with_journal(Journal::new(folder.path()), Vec::new());
+        files.name([StoredFile::Filter { node: 0, number: 7 }]).unwrap();
+        let path = folder.path().join("7.filter");
+        files.write(&path, b"filter").unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(files.abandon(folder.path()).is_err());
+        files.clear_journal();
+        assert!(folder.path().join(JOURNAL).exists());
     }
 }

@@ -14,11 +14,11 @@
 //! and of the node, so that a copy is known from the original that is mounted or moved elsewhere.
 
 use super::catalog::{Catalog, Node};
+use super::disk::{self, IndexId};
 use super::layout::MARK;
-use super::{IndexError, disk, path_text};
+use super::{IndexError, path_text};
 use flowsieve_engine::internal::Shown;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -32,43 +32,6 @@ const VERSION: u32 = 2;
 
 /// No mark is longer: it holds a path.
 const MOST_BYTES: u64 = 1 << 16;
-
-/// A number that no other index has; a copy of the index has the same.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct IndexId(u128);
-
-impl IndexId {
-    pub(super) fn random() -> Result<Self, IndexError> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(|error| {
-            IndexError::Refused(format!("the system has no random numbers for an index: {error}"))
-        })?;
-        Ok(Self(u128::from_le_bytes(bytes)))
-    }
-
-    /// Returns its 32 hexadecimal digits.
-    pub(super) fn text(self) -> String {
-        format!("{:032x}", self.0)
-    }
-}
-
-impl Serialize for IndexId {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(&self.text())
-    }
-}
-
-impl<'de> Deserialize<'de> for IndexId {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(input)?;
-        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        let number = u128::from_str_radix(&text, 16);
-        let is_id = text.len() == 32 && text.bytes().all(is_digit);
-        number.ok().filter(|_| is_id).map(Self).ok_or_else(|| {
-            D::Error::custom(format!("{text:?} is not the id of an index: it has 32 digits"))
-        })
-    }
-}
 
 /// The index that owns a folder.
 #[derive(Debug, Deserialize, Serialize)]

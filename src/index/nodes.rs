@@ -1,8 +1,9 @@
 //! The folders of an index: making them, locking them, and adopting those that were moved or copied.
 
 use super::catalog::{Catalog, Node, Settings};
+use super::disk::IndexId;
 use super::layout::{CATALOG, LOCK, MARK, NODE, index_or_node_around};
-use super::node_mark::{self, IndexId, NodeMark, User};
+use super::node_mark::{self, NodeMark, User};
 use super::{IndexError, disk};
 use flowsieve_engine::internal::Shown;
 use std::fs::{self, File, TryLockError};

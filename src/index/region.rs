@@ -1,9 +1,10 @@
 //! A region's files, records and inverted lists, and its filters.
 
 use super::catalog::{FilterPlace, Region, Settings};
-use super::disk::{self, FileMark, NewFiles};
+use super::disk::{self, FileMark};
 use super::elements::{self, Element, Family};
 use super::global::keys_of;
+use super::journal::NewFiles;
 use super::layout::{lists_file, records_file};
 use super::lists::Inverted;
 use super::{IndexError, Record, records, region_filter};

@@ -10,8 +10,9 @@
 //! whole segments.
 
 use super::catalog::{CaptureEntry, Catalog, FilterPlace, Region, Segment, SegmentPart};
-use super::disk::{self, NewFiles};
+use super::disk;
 use super::global::Global;
+use super::journal::NewFiles;
 use super::layout::StoredFile;
 use super::region::RegionKeys;
 use super::{IndexError, rebuild};
@@ -382,7 +383,7 @@ fn undamaged<T>(read: Result<T, IndexError>) -> Result<Option<T>, IndexError> {
 mod tests {
     use super::super::catalog::{Node, Settings};
     use super::super::disk::FileMark;
-    use super::super::node_mark::IndexId;
+    use super::super::disk::IndexId;
     use super::*;
 
     /// A capture whose regions hold nothing.

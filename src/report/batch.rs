@@ -1,6 +1,9 @@
 //! Rows by column: the one shape in which rows reach every format.
 
-use super::cell::{Cell, Clock, Kind, Name, push_integer};
+use super::cell::{
+    Cell, Clock, Decimal, EpochSeconds, Joined, Kind, Name, Seconds, Tally, Time, TimeOnly, Whole,
+    push_integer,
+};
 use super::number::RecentSeconds;
 use crate::zone::Zone;
 use std::iter::once;
@@ -38,6 +41,81 @@ pub(super) trait Value: Sized {
         let mut array = Array::new(&Self::kind(), Self::NULLABLE);
         Self::append_all(once(Some(self)), &mut array);
         array.cell(0, &Self::kind(), Zone::UTC)
+    }
+}
+
+/// Declares types by the values that arrays keep of them.
+macro_rules! values {
+    ($($own:ty => $kind:expr, $variant:ident: |$value:ident| $kept:expr;)*) => {$(
+        impl Value for $own {
+            fn kind() -> Kind {
+                $kind
+            }
+            #[inline]
+            fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
+                let Values::$variant(column) = &mut array.values else {
+                    unreachable!("{} among {:?}", stringify!($own), array.values);
+                };
+                let kept = values.map(|value| value.map(|$value| $kept));
+                extend(column, array.valid.as_mut(), kept);
+            }
+        }
+    )*};
+}
+
+values! {
+    Time => Kind::Time(Clock::Both), I64: |time| time.0;
+    TimeOnly => Kind::Time(Clock::Time), I64: |time| time.0;
+    EpochSeconds => Kind::Time(Clock::Seconds), I64: |time| time.0;
+    i64 => Kind::I64, I64: |number| number;
+    u64 => Kind::U64, U64: |number| number;
+    u32 => Kind::U64, U64: |number| u64::from(number);
+    usize => Kind::U64, U64: |number| number as u64;
+    u16 => Kind::U16, U16: |number| number;
+    u8 => Kind::U8, U8: |number| number;
+    f64 => Kind::F64, F64: |number| number;
+    Decimal => Kind::Decimal, F64: |number| number.0;
+    Whole => Kind::Whole, F64: |number| number.0;
+    bool => Kind::Bool, Bool: |truth| truth;
+    &'static str => Kind::Word, Text: |text| text;
+    String => Kind::Text, Text: |text| text;
+    Seconds => Kind::Seconds, Cells: |duration| Cell::Seconds(duration.0);
+    Tally => Kind::Tally, Cells: |tally| Cell::Tally(tally.0);
+    Cell => Kind::Object, Cells: |cell| cell;
+}
+
+impl<T: Value> Value for Option<T> {
+    const NULLABLE: bool = true;
+
+    fn kind() -> Kind {
+        T::kind()
+    }
+
+    #[inline]
+    fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
+        T::append_all(values.map(Option::flatten), array);
+    }
+}
+
+impl<T: Value> Value for Joined<T> {
+    fn kind() -> Kind {
+        Kind::List(Box::new(T::kind()))
+    }
+
+    fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
+        let cells = |list: Vec<T>| list.into_iter().map(T::cell).collect();
+        let lists = values.map(|value| value.map(|joined| Cell::List(cells(joined.0), joined.1)));
+        Cell::append_all(lists, array);
+    }
+}
+
+impl<T: Value> Value for Vec<T> {
+    fn kind() -> Kind {
+        Joined::<T>::kind()
+    }
+
+    fn append_all(values: impl Iterator<Item = Option<Self>>, array: &mut Array) {
+        Joined::append_all(values.map(|value| value.map(|list| Joined(list, ","))), array);
     }
 }
 

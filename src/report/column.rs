@@ -4,10 +4,10 @@
 
 use super::batch::{Array, Batch, Field, Schema, Value};
 use super::cell::{Cell, Clock, Kind, Name};
+#[cfg(feature = "parquet")]
+use super::format::Tail;
 use super::heading::Heading;
 use super::number::{grouped, offset_width, percent, rounded, time};
-#[cfg(feature = "parquet")]
-use super::rows::Tail;
 use crate::zone::Zone;
 use std::borrow::Cow;
 use std::fmt;

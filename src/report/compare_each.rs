@@ -11,9 +11,9 @@ use super::compare_words::{in_percent, main_kind, margin_words, program_words, v
 use super::complete::{CompleteReport, RowTarget};
 use super::document::{Block, Document, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
+use super::format::{Frame, Tail};
 use super::heading::Heading;
 use super::number::{grouped, or_dash, short_percent, slices_of};
-use super::rows::{Frame, Tail};
 use super::run_view::{ended, inputs_cell, inputs_table, problems, shortcomings};
 use crate::comparison::statistics::Verdict;
 use crate::comparison::{

@@ -9,8 +9,8 @@ use super::compare_structures::{EntryRow, flat_columns, structure_columns};
 use super::compare_table::{document, write_markup};
 use super::complete::CompleteReport;
 use super::count_model::total_columns;
+use super::format::{Frame, Tail};
 use super::formats::tables::Markup;
-use super::rows::{Frame, Tail};
 use super::run_view::inputs_cell;
 use crate::comparison::{Contender, CountKind};
 

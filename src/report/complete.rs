@@ -2,8 +2,8 @@
 
 use super::column::Columns;
 use super::document::Document;
-use super::format::{ReportFormat, write_document};
-use super::rows::{Frame, RowWriter, Summary, Tail};
+use super::format::{Frame, ReportFormat, Summary, Tail, write_document};
+use super::rows::RowWriter;
 use super::terminal::{self, TerminalStyle};
 use std::fmt;
 use std::io::{self, Write};

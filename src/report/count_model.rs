@@ -5,9 +5,9 @@ use super::column::{Columns, columns};
 use super::count_combinations::{
     CountDesign, LOWER_DOC, UPPER_DOC, combination_columns, count_columns, design_columns,
 };
+use super::format::{Frame, Tail};
 use super::heading::Heading;
 use super::number::{grouped, grouped_tenths, or_dash, rounded};
-use super::rows::{Frame, Tail};
 use super::run_view::inputs_cell;
 use super::selection::trace_columns;
 use crate::decode::Skip;

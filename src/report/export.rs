@@ -3,9 +3,8 @@
 use super::export_model::{
     CHECKED_ROWS, ExportParameters, ExportPart, export_columns, frame, tail,
 };
-use super::format::ReportFormat;
+use super::format::{ReportFormat, Summary};
 use super::parallel_rows::ParallelWriter;
-use super::rows::Summary;
 use crate::export::{ElementRows, ExportRows, ExportSink, ExportSummary};
 use std::convert::Infallible;
 use std::io::{self, Write};

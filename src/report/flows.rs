@@ -1,10 +1,10 @@
 //! A list of flows in every format, written as they come: for people a line for each, and the totals.
 
 use super::flows_model::{FlowParameters, FlowShape, flow_columns, frame, stated_total, tail};
-use super::format::ReportFormat;
+use super::format::{ReportFormat, Summary};
 use super::number::{counted, duration, grouped, size};
 use super::parallel_rows::ParallelWriter;
-use super::rows::{Summary, Writer};
+use super::rows::Writer;
 use super::run_view::{reasons, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::table_columns::TableColumns;

@@ -3,8 +3,8 @@
 use super::cell::{EpochSeconds, Kind, Seconds, Time, TimeOnly};
 use super::column::{Columns, append, columns};
 use super::count_model::{SKIPPED_DOC, tally};
+use super::format::{Frame, Tail};
 use super::heading::Heading;
-use super::rows::{Frame, Tail};
 use super::run_view::{ended, inputs_cell};
 use super::selection::trace_columns;
 use crate::decode::push_address;

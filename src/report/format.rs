@@ -9,7 +9,7 @@ use super::formats::bars;
 #[cfg(feature = "parquet")]
 use super::formats::parquet;
 use super::formats::{csv, json, tables};
-use super::rows::{Frame, Tail};
+use crate::zone::Zone;
 use std::any::Any;
 use std::fmt;
 use std::io::{self, Write};
@@ -221,6 +221,66 @@ pub(super) trait Format: Send {
 
     /// Returns another one that encodes in another thread.
     fn fork(&self) -> Box<dyn Format>;
+}
+
+/// The parts of a document that are not rows.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    /// Name and version of the schema, and what the result depends on.
+    pub(super) head: Vec<(&'static str, Cell)>,
+    /// The name of the rows.
+    pub(super) rows: &'static str,
+    /// The zone in which texts show times.
+    pub(super) zone: Zone,
+}
+
+/// Sections of a document behind the rows, with their names.
+pub(super) type Tail = Vec<(&'static str, Cell)>;
+
+impl Frame {
+    /// Returns a frame with the schema alone.
+    pub(super) fn new(schema: &'static str, rows: &'static str) -> Self {
+        let head = vec![("schema", Cell::Text(schema.into()))];
+        Self { head, rows, zone: Zone::UTC }
+    }
+
+    /// Sets the zone in which texts show times.
+    pub(super) fn in_zone(self, zone: Zone) -> Self {
+        Self { zone, ..self }
+    }
+
+    /// Adds a field behind the schema.
+    pub(super) fn with(mut self, name: &'static str, cell: Cell) -> Self {
+        self.head.push((name, cell));
+        self
+    }
+
+    /// Returns the summary with these sections.
+    pub(super) fn summary(self, tail: Tail) -> Summary {
+        Summary(self.into_document(tail))
+    }
+
+    /// Returns the document without its rows.
+    pub(super) fn into_document(self, tail: Tail) -> Cell {
+        let fields = self.head.into_iter().chain(tail);
+        let fields = fields.map(|(name, cell)| (name.into(), cell.in_zone(self.zone)));
+        Cell::Object(fields.collect())
+    }
+}
+
+/// The document of a result without its rows: what `--summary` writes.
+#[derive(Clone, Debug)]
+pub struct Summary(Cell);
+
+impl Summary {
+    /// Writes it as JSON.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_document(out, &self.0)
+    }
 }
 
 /// Writes a document: a line for each of its fields, and for each object of a list.

@@ -78,7 +78,7 @@ pub use export_model::{ExportParameters, export_shortcomings};
 pub use filter_info::{AnswerReport, FilterInfo, OverlapReport, answer_summary};
 pub use flows::{FlowReport, flow_shortcomings, flow_summary};
 pub use flows_model::{FlowNames, FlowParameters, FlowShape};
-pub use format::ReportFormat;
+pub use format::{ReportFormat, Summary};
 #[cfg(feature = "parquet")]
 pub use index::{SearchReport, search_summary};
 #[cfg(feature = "parquet")]
@@ -87,7 +87,6 @@ pub use plan_model::PlanReport;
 #[cfg(feature = "arrow")]
 pub use record_batches::RecordBatches;
 pub use reproduce_model::{ReproduceReport, write_experiments};
-pub use rows::Summary;
 pub use terminal::TerminalStyle;
 pub use top_page::TopPage;
 pub use top_table::{TopReport, top_summary};

@@ -2,8 +2,8 @@
 
 use super::batch::Batch;
 use super::column::Columns;
-use super::format::{Format, Part, ReportFormat};
-use super::rows::{BatchWriter, Frame, Limits, Tail};
+use super::format::{Format, Frame, Part, ReportFormat, Tail};
+use super::rows::{BatchWriter, Limits};
 use flowsieve_engine::internal::{MapWorker, OrderedWorkers, WorkerPanicked};
 use std::fmt;
 use std::io::{self, Write};

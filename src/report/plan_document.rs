@@ -2,10 +2,10 @@
 
 use super::complete::CompleteReport;
 use super::document::{Block, Document, Medium, TableView, TextColumn, Wrapping};
+use super::format::Frame;
 use super::heading::Heading;
 use super::number::{grouped, short_percent, size};
 use super::plan_model::{PlanReport, line_columns};
-use super::rows::Frame;
 use super::run_view::shortcomings;
 use super::selection::selection_words;
 use crate::filters::{FilterKind, Shape};

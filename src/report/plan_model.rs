@@ -4,7 +4,7 @@ use super::batch::Value as _;
 use super::cell::{Cell, Joined, Whole};
 use super::column::{Columns, columns};
 use super::count_combinations::{StoredCombination, names, stored_columns};
-use super::rows::Tail;
+use super::format::Tail;
 use super::run_view::{ended, inputs_cell};
 use super::selection::selection_columns;
 use crate::filters::{FilterKind, Shape};

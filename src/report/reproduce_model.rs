@@ -3,9 +3,9 @@
 use super::cell::{Cell, Decimal};
 use super::column::{Columns, columns};
 use super::complete::CompleteReport;
-use super::format::ReportFormat;
+use super::format::{Frame, ReportFormat, Tail};
 use super::markdown;
-use super::rows::{Frame, RowWriter, Tail};
+use super::rows::RowWriter;
 use crate::experiments::{ALL, Cell as Figure, Chart, ChartAxis, Curve, Entry, Experiment, Scale};
 use std::io::{self, Write};
 

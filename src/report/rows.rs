@@ -1,10 +1,8 @@
 //! Rows of a result in one of the formats for programs, written as they come.
 
 use super::batch::Batch;
-use super::cell::Cell;
 use super::column::Columns;
-use super::format::{Format, Part, ReportFormat, write_document};
-use crate::zone::Zone;
+use super::format::{Format, Frame, Part, ReportFormat, Tail};
 use flowsieve_engine::internal::{MEMORY_REFUSED, Reservation};
 use std::fmt;
 use std::io::{self, Write};
@@ -13,66 +11,6 @@ use std::slice::from_ref;
 
 /// Bytes of text after which a batch is full although it has fewer rows.
 pub(super) const TEXT_BYTES: usize = 16 << 20;
-
-/// The parts of a document that are not rows.
-#[derive(Clone, Debug)]
-pub(super) struct Frame {
-    /// Name and version of the schema, and what the result depends on.
-    pub(super) head: Vec<(&'static str, Cell)>,
-    /// The name of the rows.
-    pub(super) rows: &'static str,
-    /// The zone in which texts show times.
-    pub(super) zone: Zone,
-}
-
-/// Sections of a document behind the rows, with their names.
-pub(super) type Tail = Vec<(&'static str, Cell)>;
-
-impl Frame {
-    /// Returns a frame with the schema alone.
-    pub(super) fn new(schema: &'static str, rows: &'static str) -> Self {
-        let head = vec![("schema", Cell::Text(schema.into()))];
-        Self { head, rows, zone: Zone::UTC }
-    }
-
-    /// Sets the zone in which texts show times.
-    pub(super) fn in_zone(self, zone: Zone) -> Self {
-        Self { zone, ..self }
-    }
-
-    /// Adds a field behind the schema.
-    pub(super) fn with(mut self, name: &'static str, cell: Cell) -> Self {
-        self.head.push((name, cell));
-        self
-    }
-
-    /// Returns the summary with these sections.
-    pub(super) fn summary(self, tail: Tail) -> Summary {
-        Summary(self.into_document(tail))
-    }
-
-    /// Returns the document without its rows.
-    pub(super) fn into_document(self, tail: Tail) -> Cell {
-        let fields = self.head.into_iter().chain(tail);
-        let fields = fields.map(|(name, cell)| (name.into(), cell.in_zone(self.zone)));
-        Cell::Object(fields.collect())
-    }
-}
-
-/// The document of a result without its rows: what `--summary` writes.
-#[derive(Clone, Debug)]
-pub struct Summary(Cell);
-
-impl Summary {
-    /// Writes it as JSON.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        write_document(out, &self.0)
-    }
-}
 
 /// Writes a result as it comes: a table for people, or rows in a format for programs.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::count_combinations::{LOWER_DOC, UPPER_DOC};
 use super::count_model::{
     END_DOC, PARTIAL_DOC, REVISED_DOC, SKIPPED_DOC, START_DOC, UNCOUNTED_DOC, tally,
 };
-use super::rows::{Frame, Tail};
+use super::format::{Frame, Tail};
 use super::run_view::{ended, inputs_cell};
 use super::selection::trace_columns;
 use crate::top::{RankBy, TopKey, TopPlan, TopSummary};

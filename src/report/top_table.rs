@@ -1,10 +1,10 @@
 //! A ranking in every format: for people a table for each slice, and what is known of the whole.
 
 use super::document::{Block, Document, TableView, TextColumn, Wrapping};
-use super::format::ReportFormat;
+use super::format::{ReportFormat, Summary};
 use super::heading::Heading;
 use super::number::{decimals_of, grouped, or_dash, percent_to, rounded, size, slices_of, time};
-use super::rows::{RowWriter, Summary, Writer};
+use super::rows::{RowWriter, Writer};
 use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::table_rows::TableRows;

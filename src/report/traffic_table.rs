@@ -1,8 +1,8 @@
 //! An origin-destination matrix for programs, with a row for each pair.
 
 use super::column::{Columns, columns};
-use super::format::ReportFormat;
-use super::rows::{Frame, RowWriter};
+use super::format::{Frame, ReportFormat};
+use super::rows::RowWriter;
 use crate::pipeline::{Traffic, TrafficPair};
 use std::io::{self, Write};
 

@@ -2,8 +2,7 @@
 
 use super::texts_of;
 use crate::report::batch::{Batch, Schema};
-use crate::report::format::{DocumentPlace, Format, Part, ReportFormat};
-use crate::report::rows::Frame;
+use crate::report::format::{DocumentPlace, Format, Frame, Part, ReportFormat};
 use std::io::{self, Write};
 
 pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {

@@ -3,9 +3,9 @@
 mod reading;
 
 use super::catalog::{CaptureEntry, Catalog, MOST_PATH, Settings};
-use super::disk::{self, FileState, NewFiles};
+use super::disk::{self, FileState};
 use super::gather::{self, CaptureReading};
-use super::journal::Journal;
+use super::journal::{Journal, NewFiles};
 use super::layout::{CATALOG, JOURNAL, MARK, StoredFile};
 use super::nodes::Lock;
 use super::segment_builder::{Changes, SegmentBuilder, rewrite};

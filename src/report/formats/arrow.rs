@@ -7,8 +7,9 @@
 
 use crate::report::batch::{Array, Batch, Field, Schema, Values};
 use crate::report::cell::{Cell, Kind};
-use crate::report::format::{BatchSize, DocumentPlace, Format, Part, ReportFormat, write_document};
-use crate::report::rows::{Frame, Tail};
+use crate::report::format::{
+    BatchSize, DocumentPlace, Format, Frame, Part, ReportFormat, Tail, write_document,
+};
 use crate::zone::Zone;
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::{ArrowDictionaryKeyType, Int16Type, Int32Type};

@@ -2,9 +2,8 @@
 
 use crate::report::batch::{Array, Batch, Field, Schema};
 use crate::report::cell::Kind;
-use crate::report::format::{DocumentPlace, Format, Part, ReportFormat};
+use crate::report::format::{DocumentPlace, Format, Frame, Part, ReportFormat};
 use crate::report::number::RecentSeconds;
-use crate::report::rows::Frame;
 use std::io::{self, Write};
 
 pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {

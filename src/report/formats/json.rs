@@ -2,8 +2,7 @@
 //! objects have the same fields; null is what does not exist.
 
 use crate::report::batch::{Array, Batch, Field, Schema, Values};
-use crate::report::format::{DocumentPlace, Format, Part, ReportFormat};
-use crate::report::rows::{Frame, Tail};
+use crate::report::format::{DocumentPlace, Format, Frame, Part, ReportFormat, Tail};
 use std::io::{self, Write};
 
 pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {

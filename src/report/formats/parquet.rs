@@ -7,8 +7,7 @@
 
 use crate::report::batch::{Array, Batch, Field, Schema, Texts, Values};
 use crate::report::cell::Kind;
-use crate::report::format::{BatchSize, DocumentPlace, Format, Part, ReportFormat};
-use crate::report::rows::{Frame, Tail};
+use crate::report::format::{BatchSize, DocumentPlace, Format, Frame, Part, ReportFormat, Tail};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::column::writer::{

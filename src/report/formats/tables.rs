@@ -1,8 +1,7 @@
 //! Tables in Markdown and LaTeX, with the columns of the CSV.
 
 use crate::report::batch::{Batch, Schema};
-use crate::report::format::{Format, Part, ReportFormat};
-use crate::report::rows::{Frame, Tail};
+use crate::report::format::{Format, Frame, Part, ReportFormat, Tail};
 use std::io::{self, Write};
 
 pub(in crate::report) const MARKDOWN: ReportFormat = ReportFormat {
