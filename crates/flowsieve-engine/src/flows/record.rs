@@ -75,32 +75,18 @@ pub struct Direction {
     pub tcp_flags: u8,
 }
 
-/// Why a flow ended.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub enum Ended {
-    /// There were no more packets.
-    Input,
-    /// No packet came for longer than the idle timeout.
-    Idle,
-    /// It went on for longer than the active timeout.
-    Active,
-    /// The memory was needed for other flows, and this one had had no packet for long.
-    Memory,
-}
-
-impl Ended {
-    /// All reasons.
-    #[doc(hidden)]
-    pub const ALL: [Self; 4] = [Self::Input, Self::Idle, Self::Active, Self::Memory];
-
-    /// Returns the name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Input => "input",
-            Self::Idle => "idle",
-            Self::Active => "active",
-            Self::Memory => "memory",
-        }
+named_enum! {
+    /// Why a flow ended.
+    #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+    pub enum Ended {
+        /// There were no more packets.
+        Input = "input",
+        /// No packet came for longer than the idle timeout.
+        Idle = "idle",
+        /// It went on for longer than the active timeout.
+        Active = "active",
+        /// The memory was needed for other flows, and this one had had no packet for long.
+        Memory = "memory",
     }
 }
 
