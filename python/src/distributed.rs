@@ -442,13 +442,11 @@ impl DividedJob {
             DividedPlan::Count(plan) => {
                 ShardCount::new(plan).map(|count| Reducer::Count(Box::new(count)))
             }
-            DividedPlan::Top(plan) => SliceRanking::new(plan, self.grid)
-                .map(|ranking| Reducer::Top(Box::new(ranking.in_shards(self.job.shards)))),
-            DividedPlan::Flows(plan, parameters) => ShardFlows::new(plan)
-                .map(|flows| flows.in_shards(self.job.shards))
+            DividedPlan::Top(plan) => SliceRanking::new(plan, self.grid, self.job.shards)
+                .map(|ranking| Reducer::Top(Box::new(ranking))),
+            DividedPlan::Flows(plan, parameters) => ShardFlows::new(plan, self.job.shards)
                 .map(|flows| Reducer::Flows(Box::new((flows, parameters.clone())))),
-            DividedPlan::Export(plan, parameters) => ShardRows::new(plan)
-                .map(|rows| rows.in_shards(self.job.shards))
+            DividedPlan::Export(plan, parameters) => ShardRows::new(plan, self.job.shards)
                 .map(|rows| Reducer::Export(Box::new((rows, parameters.clone())))),
         };
         Ok(Shards {

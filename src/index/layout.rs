@@ -14,12 +14,15 @@
 //! ```
 
 use super::catalog::{CaptureEntry, Catalog, Segment};
-use super::{IndexError, disk, node_mark};
+use super::{IndexError, disk};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+
+/// Name of the mark's format, without its version.
+pub(super) const SCHEMA_NAME: &str = "flowsieve.index-node/";
 
 /// File name of the catalogue.
 pub(super) const CATALOG: &str = "catalog.json";
@@ -207,7 +210,7 @@ pub(super) fn index_or_node_around(folder: &Path) -> Option<PathBuf> {
 }
 
 fn is_node(folder: &Path) -> bool {
-    names(&folder.join(MARK), node_mark::SCHEMA_NAME)
+    names(&folder.join(MARK), SCHEMA_NAME)
 }
 
 /// Returns whether a file begins with a schema of this name.

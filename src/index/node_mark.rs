@@ -15,7 +15,7 @@
 
 use super::catalog::{Catalog, Node};
 use super::disk::{self, IndexId};
-use super::layout::MARK;
+use super::layout::{MARK, SCHEMA_NAME};
 use super::{IndexError, path_text};
 use flowsieve_engine::internal::Shown;
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
-
-/// Name of the mark's format, without its version.
-pub(super) const SCHEMA_NAME: &str = "flowsieve.index-node/";
 
 /// Version of the mark's format.
 const VERSION: u32 = 2;

@@ -172,7 +172,7 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
     let read = read_in_pieces(plan, division);
     let mut report = ranking_report(plan);
     let grid = grid_of(plan).unwrap();
-    let mut ranking = SliceRanking::new(plan, grid).unwrap();
+    let mut ranking = SliceRanking::new(plan, grid, None).unwrap();
     let mut sums = RankingSums::new(plan, grid, &mut report);
     for (slice, shards) in read.parts {
         let is_sharded = plan.slicing.width_ns.is_none() && plan.exact_limit_bytes.is_some();
@@ -227,7 +227,7 @@ fn listed_at_once(plan: &FlowPlan) -> Vec<String> {
 /// Returns the same flows in pieces.
 fn listed_in_pieces(plan: &FlowPlan, division: Division) -> Vec<String> {
     let read = read_in_pieces(plan, division);
-    let lister = ShardFlows::new(plan).unwrap();
+    let lister = ShardFlows::new(plan, None).unwrap();
     let mut sums = FlowSums::default();
     let mut flows: Vec<PlacedFlow> = Vec::new();
     for (slice, shards) in read.parts {
@@ -585,7 +585,7 @@ proptest! {
             }
             bytes
         };
-        let mut ranking = SliceRanking::new(&plan, grid).unwrap();
+        let mut ranking = SliceRanking::new(&plan, grid, None).unwrap();
         let mut rank = |part: &SlicePart| {
             ranking.rank(part.slice, part.shard, std::slice::from_ref(part), &table)
         };
@@ -624,7 +624,7 @@ proptest! {
             ..FlowPlan::new(["traces/netns-dns.pcap"])
         };
         let read = read_in_pieces(&plan, WHOLE);
-        let lister = ShardFlows::new(&plan).unwrap();
+        let lister = ShardFlows::new(&plan, None).unwrap();
         let shards: Vec<_> = read.parts[&0].iter().filter(|(_, parts)| !parts[0].firsts.is_empty()).collect();
         let (&shard, parts) = shards[place % shards.len()];
         let mut part = parts[0].clone();

@@ -76,7 +76,7 @@ fn at_once(plan: &ExportPlan, grid: SliceGrid) -> Exported {
 /// Returns the same rows in pieces.
 fn in_pieces(plan: &ExportPlan, division: Division) -> Exported {
     let read = read_in_pieces(plan, division);
-    let maker = ShardRows::new(plan).unwrap();
+    let maker = ShardRows::new(plan, None).unwrap();
     let mut sums = RowSums::new(plan);
     let mut rows: Vec<(RowPlace, (i64, String))> = Vec::new();
     for (slice, shards) in read.parts {
@@ -147,7 +147,7 @@ proptest! {
         };
         let plan = ExportPlan { trace, ..plan };
         let read = read_in_pieces(&plan, WHOLE);
-        let maker = ShardRows::new(&plan).unwrap();
+        let maker = ShardRows::new(&plan, None).unwrap();
         let shards = read.parts.iter().flat_map(|(slice, shards)| shards.iter().map(move |(shard, parts)| (*slice, *shard, &parts[0])));
         let shards: Vec<_> = shards.filter(|(_, _, part)| !part.firsts.is_empty()).collect();
         let (slice, shard, part) = shards[place % shards.len()];

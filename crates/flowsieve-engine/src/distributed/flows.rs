@@ -43,22 +43,14 @@ pub struct FlowTally {
 }
 
 impl ShardFlows {
-    /// Lists the flows of this plan.
+    /// Lists the flows of this plan, in the shards of [`super::Outline::in_shards`].
     ///
     /// # Errors
     ///
     /// The plan contradicts itself.
-    pub fn new(plan: &FlowPlan) -> Result<Self, PieceError> {
+    pub fn new(plan: &FlowPlan, shards: Option<u32>) -> Result<Self, PieceError> {
         PiecePlan::check(plan)?;
-        Ok(Self { plan: plan.clone(), shards: None })
-    }
-
-    /// Sets the number of shards, as [`super::Outline::in_shards`].
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn in_shards(mut self, shards: Option<u32>) -> Self {
-        self.shards = shards;
-        self
+        Ok(Self { plan: plan.clone(), shards })
     }
 
     /// Lists the flows of one shard from its parts, which may come in any order. Parts of pieces

@@ -64,12 +64,12 @@ struct ExactShard {
 }
 
 impl SliceRanking {
-    /// Ranks the slices of this plan.
+    /// Ranks the slices of this plan, in the shards of [`super::Outline::in_shards`].
     ///
     /// # Errors
     ///
     /// The plan contradicts itself, or the system refuses its memory.
-    pub fn new(plan: &TopPlan, grid: SliceGrid) -> Result<Self, PieceError> {
+    pub fn new(plan: &TopPlan, grid: SliceGrid, shards: Option<u32>) -> Result<Self, PieceError> {
         plan.check()?;
         plan.check_memory().map_err(|error| PlanError::new(error.to_string()))?;
         let outline = plan.outline();
@@ -77,21 +77,13 @@ impl SliceRanking {
         let exact_limit_bytes = plan.exact_limit_bytes.filter(|_| outline.shards == 1);
         Ok(Self {
             plan: plan.clone(),
-            shards: None,
+            shards,
             ranker: Ranker::of_slices(&TopPlan { exact_limit_bytes, ..plan.clone() }, 1),
             truth: plan.exact_limit().filter(|_| outline.shards > 1).map(Truth::new),
             digester: outline.digester(),
             grid,
             columns: ElementColumns::default(),
         })
-    }
-
-    /// Sets the number of shards, as [`super::Outline::in_shards`].
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn in_shards(mut self, shards: Option<u32>) -> Self {
-        self.shards = shards;
-        self
     }
 
     /// Ranks the parts of one shard of one slice, which may come in any order. Parts of pieces that

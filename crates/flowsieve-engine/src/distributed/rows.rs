@@ -49,22 +49,14 @@ pub struct RowTally {
 }
 
 impl ShardRows {
-    /// Makes the rows of this plan.
+    /// Makes the rows of this plan, in the shards of [`super::Outline::in_shards`].
     ///
     /// # Errors
     ///
     /// The plan contradicts itself.
-    pub fn new(plan: &ExportPlan) -> Result<Self, PieceError> {
+    pub fn new(plan: &ExportPlan, shards: Option<u32>) -> Result<Self, PieceError> {
         PiecePlan::check(plan)?;
-        Ok(Self { plan: plan.clone(), shards: None })
-    }
-
-    /// Sets the number of shards, as [`super::Outline::in_shards`].
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn in_shards(mut self, shards: Option<u32>) -> Self {
-        self.shards = shards;
-        self
+        Ok(Self { plan: plan.clone(), shards })
     }
 
     /// Makes the rows of one shard of a slice from its parts, which may come in any order. Parts of
