@@ -64,9 +64,7 @@ pub mod report;
 mod rows;
 
 #[doc(hidden)]
-pub use flowsieve_engine::internal::Shown;
-#[doc(hidden)]
-pub use flowsieve_engine::{anonymize, comparison, decode};
+pub use flowsieve_engine::{anonymize, comparison, decode, internal::Shown};
 #[doc(inline)]
 pub use flowsieve_engine::{
     capture_filter, dedup, distributed, elements, export, flows, pipeline, plan, selection, top,

@@ -252,10 +252,9 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
         command: run.command_line(&UNRELATED),
     };
     let style = output.style(None);
-    let complete = report.complete();
-    let written = complete.write(args.format.format, style, output).context(UNWRITTEN);
+    let written = report.complete().write(args.format.format, style, output).context(UNWRITTEN);
     all_written([
-        args.output.finish(run, written, || complete.summary()),
+        args.output.finish(run, written, || report.complete().summary()),
         od.finish(run, |traffic| report.page(traffic)),
     ])?;
     Ok(run.end(&comparison, args.speech, PARTIAL))
@@ -316,10 +315,9 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
     })?;
     report.ended(&all.inputs, all.interrupted);
     let style = output.style(None);
-    let complete = report.complete();
-    let written = complete.write(args.format.format, style, output).context(UNWRITTEN);
+    let written = report.complete().write(args.format.format, style, output).context(UNWRITTEN);
     all_written([
-        args.output.finish(run, written, || complete.summary()),
+        args.output.finish(run, written, || report.complete().summary()),
         od.finish(run, |_| report.page()),
     ])?;
     Ok(run.end(&all, args.speech, PARTIAL))

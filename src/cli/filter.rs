@@ -196,9 +196,8 @@ fn info(args: &InfoArgs, run: &mut Run) -> Result<Outcome> {
         }
     }
     let style = output.style(None);
-    let report = info.complete();
-    let written = report.write(args.format.format, style, output);
-    finish(run, &args.output, written, || report.summary())
+    let written = info.complete().write(args.format.format, style, output);
+    finish(run, &args.output, written, || info.complete().summary())
 }
 
 /// Puts results in place, which are partial if a signal has come.
@@ -395,10 +394,9 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
         )
     })?;
     let report = OverlapReport::new(counts, is_complete);
-    let report = report.complete();
     let style = output.style(None);
-    let written = report.write(args.format.format, style, output);
-    finish(run, &args.output, written, || report.summary())
+    let written = report.complete().write(args.format.format, style, output);
+    finish(run, &args.output, written, || report.complete().summary())
 }
 
 /// Bytes of the longest line: more than any question has.

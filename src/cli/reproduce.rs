@@ -127,11 +127,10 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
         experiments: &experiments,
     };
     let style = output.style(None);
-    let complete = report.complete();
-    let written = complete.write(args.format.format, style, output).context(UNWRITTEN);
+    let written = report.complete().write(args.format.format, style, output).context(UNWRITTEN);
     let markdown = page.zip(args.markdown.as_deref());
     all_written([
-        args.output.finish(run, written, || complete.summary()),
+        args.output.finish(run, written, || report.complete().summary()),
         markdown.map_or(Ok(()), |(page, path)| write_markdown(run, &report, page, path)),
         if args.page.is_wanted() { args.page.write(run, html, report.page()) } else { Ok(()) },
     ])?;

@@ -122,9 +122,7 @@ impl SegmentBuilder {
                 }
             }
             part.insert_keys();
-            if !part.global.as_mut().is_some_and(|global| global.remove(&keys)) {
-                part.global = None;
-            }
+            part.global.take_if(|global| !global.remove(&keys));
         }
         self.captures.retain(|entry| !leaves(entry));
         Ok(())

@@ -135,9 +135,9 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
         sample: sample.as_ref(),
         command: args.command(&request, &plan),
     };
-    let report = report.complete();
-    let written = report.write(args.format.format, style, output).context("cannot write the plan");
-    args.output.finish(run, written, || report.summary())?;
+    let written = report.complete().write(args.format.format, style, output);
+    let summary = || report.complete().summary();
+    args.output.finish(run, written.context("cannot write the plan"), summary)?;
     Ok(run.finish(PARTIAL))
 }
 
