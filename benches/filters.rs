@@ -3,6 +3,7 @@
 //!
 //! Every row counts its answers and compares the count with the expected one.
 
+#![allow(clippy::excessive_nesting, reason = "loops over all cases")]
 #![allow(
     clippy::inline_always,
     reason = "functions that are not inlined are compiled for the baseline target"

@@ -3,6 +3,7 @@
 //!
 //! Every row compares its answer with the expected one.
 
+#![allow(clippy::excessive_nesting, reason = "loops over all cases")]
 #![allow(missing_docs, reason = "a program")]
 
 #[path = "../tests/common/mod.rs"]

@@ -1,5 +1,6 @@
 //! Tests the library through its public items, against programs that are too simple to be wrong.
 
+#![allow(clippy::excessive_nesting, reason = "loops over all cases")]
 #![allow(clippy::too_many_lines, reason = "a test may tell a long story")]
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 #![allow(clippy::disallowed_methods, reason = "tests name their own paths")]

@@ -3,6 +3,7 @@
 //!
 //! A test is ignored at run time, which rustc's own harness does not support.
 
+#![allow(clippy::excessive_nesting, reason = "loops over all cases")]
 #![allow(clippy::too_many_lines, reason = "a test may tell a long story")]
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 #![allow(clippy::disallowed_methods, reason = "tests name their own paths")]

@@ -60,7 +60,7 @@
 //! Filters see digests ([`hashing::Digest`]) and never the elements, so they take elements of any
 //! type.
 
-#![cfg_attr(not(test), warn(clippy::excessive_nesting))]
+#![cfg_attr(test, allow(clippy::excessive_nesting, reason = "tests loop over all cases"))]
 #![allow(
     clippy::inline_always,
     reason = "a call that is not inlined runs without the vector instructions of this machine"
