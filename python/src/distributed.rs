@@ -732,15 +732,12 @@ impl Shards {
             Ok(match reducer {
                 Reducer::Count(count) => {
                     let mut all_slices = all_slices.map(|all_slices| locked(&all_slices.whole));
-                    match all_slices.as_deref_mut().and_then(Option::as_mut) {
-                        Some(all_slices) => {
-                            let tally = count.count_with(all_slices, slice, &parts, &self.table)?;
-                            (Some(tally.to_bytes()), None, None)
-                        }
-                        None => {
-                            let (tally, whole) = count.count(slice, shard, &parts, &self.table)?;
-                            (Some(tally.to_bytes()), None, whole.map(|whole| whole.to_bytes()))
-                        }
+                    if let Some(all_slices) = all_slices.as_deref_mut().and_then(Option::as_mut) {
+                        let tally = count.count_with(all_slices, slice, &parts, &self.table)?;
+                        (Some(tally.to_bytes()), None, None)
+                    } else {
+                        let (tally, whole) = count.count(slice, shard, &parts, &self.table)?;
+                        (Some(tally.to_bytes()), None, whole.map(|whole| whole.to_bytes()))
                     }
                 }
                 Reducer::Top(ranking) => {

@@ -131,7 +131,7 @@ fn in_pieces(plan: &CountPlan, division: Division) -> (String, usize) {
         let mut tallies: Vec<ShardTally> = shards
             .iter()
             .map(|(&shard, parts)| {
-                // Of some slices the elements are added where they are counted.
+                // Add the elements of some slices where they are counted.
                 let even = (slice % 2 == 0).then(|| ShardWhole::new(plan, shard).ok());
                 if let Some(empty) = even.flatten() {
                     let whole = by_shard.entry(shard).or_insert(empty);
