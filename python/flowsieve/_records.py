@@ -356,9 +356,9 @@ class DedupTotals:
     window_bytes: int
     """memory of window and filter in the end (bytes)."""
     filter_first: int
-    """packets that the filter called new."""
+    """packets that the filter called new; varies with its random seed."""
     looked_up: int
-    """packets that were looked up among the digests."""
+    """packets that were looked up among the digests; varies likewise."""
     expected_wrong: float | None
     """with `--approximate`: packets expected to be dropped wrongly."""
 

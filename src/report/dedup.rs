@@ -166,8 +166,10 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         least_reach = summary.window.least_reach,
             "how far the window then reached at least, in nanoseconds or packets";
         window_bytes = summary.window.memory_bytes, "memory of window and filter in the end";
-        filter_first = summary.window.first, "packets that the filter called new";
-        looked_up = summary.window.looked_up, "packets that were looked up among the digests";
+        filter_first = summary.window.first,
+            "packets that the filter called new; varies with its random seed";
+        looked_up = summary.window.looked_up,
+            "packets that were looked up among the digests; varies likewise";
         expected_wrong = summary.window.expected_wrong,
             "with `--approximate`: packets expected to be dropped wrongly";
     }

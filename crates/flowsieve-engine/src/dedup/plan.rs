@@ -96,8 +96,8 @@ pub struct DedupPlan {
     pub snap_length: Option<SnapLength>,
     /// Width of the slices that are reported, in nanoseconds; `None` without slices.
     pub slice_ns: Option<i64>,
-    /// Seed of the digests; `None` for a random one, on which no result depends as long as nothing is
-    /// approximate.
+    /// Seed of the digests; `None` for a random one. As long as nothing is approximate, only how often
+    /// the filter spared a look-up depends on it.
     pub seed: Option<u64>,
 }
 
