@@ -356,9 +356,9 @@ class DedupTotals:
     window_bytes: int
     """memory of window and filter in the end (bytes)."""
     filter_first: int
-    """packets that the filter called new; varies with its random seed."""
+    """packets that the filter called new; depends on its random seed."""
     looked_up: int
-    """packets that were looked up among the digests; varies likewise."""
+    """packets looked up among the digests; depends on the random seed."""
     expected_wrong: float | None
     """with `--approximate`: packets expected to be dropped wrongly."""
 

@@ -731,9 +731,11 @@ impl Shards {
             let parts = std::mem::take(parts);
             Ok(match reducer {
                 Reducer::Count(count) => {
-                    let mut all_slices = all_slices.map(|all_slices| locked(&all_slices.whole));
-                    if let Some(all_slices) = all_slices.as_deref_mut().and_then(Option::as_mut) {
-                        let tally = count.count_with(all_slices, slice, &parts, &self.table)?;
+                    let mut held = all_slices.map(|all_slices| locked(&all_slices.whole));
+                    if let Some(mut whole) = held.as_deref_mut().and_then(Option::take) {
+                        // After an error it is not put back, so that it cannot be finished.
+                        let tally = count.count_with(&mut whole, slice, &parts, &self.table)?;
+                        held.as_deref_mut().map(|held| held.insert(whole));
                         (Some(tally.to_bytes()), None, None)
                     } else {
                         let (tally, whole) = count.count(slice, shard, &parts, &self.table)?;

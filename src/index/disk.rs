@@ -379,4 +379,22 @@ mod tests {
         fs::remove_file(&path).unwrap();
         assert!(state.has_changed(&path));
     }
+
+    #[test]
+    fn the_content_of_a_file_is_the_same_however_much_of_it_was_read_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        let bytes: Vec<u8> = (0..300_000_u32).map(|at| (at ^ at >> 8) as u8).collect();
+        fs::write(&path, &bytes).unwrap();
+        let mut checksum = Checksum::new();
+        checksum.update(&bytes[..200_000]);
+        for read in [0, 1, 199_999, 200_000, 300_000] {
+            let file = DigestedFile::open(&path, 200_000).unwrap();
+            let mut before = Vec::new();
+            file.clone().take(read).read_to_end(&mut before).unwrap();
+            assert_eq!(before, bytes[..read as usize]);
+            let content = file.content(&path, &StopFlag::default()).unwrap();
+            assert_eq!(content, Some((checksum.wide(), 200_000)), "{read}");
+        }
+    }
 }

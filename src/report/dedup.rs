@@ -167,9 +167,9 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
             "how far the window then reached at least, in nanoseconds or packets";
         window_bytes = summary.window.memory_bytes, "memory of window and filter in the end";
         filter_first = summary.window.first,
-            "packets that the filter called new; varies with its random seed";
+            "packets that the filter called new; depends on its random seed";
         looked_up = summary.window.looked_up,
-            "packets that were looked up among the digests; varies likewise";
+            "packets looked up among the digests; depends on the random seed";
         expected_wrong = summary.window.expected_wrong,
             "with `--approximate`: packets expected to be dropped wrongly";
     }
