@@ -347,8 +347,13 @@ fn read<T>(
         Ok(read) => return Some(read),
         Err(error) => error,
     };
-    let load = || Catalog::load(&catalog.archive).and_then(|now| now.captures()).ok();
-    let now = error.is_missing_file().then(load).flatten();
+    let captures = |now: &Catalog| {
+        let captures = now.captures();
+        let is_missing = captures.as_ref().is_err_and(IndexError::is_missing_file);
+        Ok((captures.ok(), is_missing))
+    };
+    let now = error.is_missing_file().then(|| Catalog::read_with(&catalog.archive, captures));
+    let now = now.and_then(|now| now.ok()?.1);
     let is_gone = |now: &Vec<CaptureEntry>| now.iter().all(|entry| entry.id != capture.id);
     let Some(now) = now.filter(is_gone) else {
         problems.note_file(&error, &catalog.archive, slice::from_ref(capture));
