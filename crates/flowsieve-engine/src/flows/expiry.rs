@@ -5,7 +5,7 @@
 //! flow is looked at once in each timeout, and which flows end at which packet depends on the
 //! packets before it and on nothing else.
 
-use super::table::{reserve, set};
+use super::columns::{reserve, set};
 use std::collections::BTreeMap;
 
 /// Least width of a list: as late as rows of flows may be.

@@ -12,7 +12,10 @@
 //! its first packet is seen.
 
 mod batch;
+mod batch_builder;
+mod columns;
 mod community_id;
+mod consumer;
 mod expiry;
 mod index;
 mod key;

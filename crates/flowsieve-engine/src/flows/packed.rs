@@ -1,7 +1,8 @@
 //! The packets of flows in compact form, for distributed lists of flows: a [`Compact`] as postcard
 //! writes it, and the name in the first DNS message.
 
-use super::batch::{FlowBatch, FlowBatchBuilder, FlowPacket};
+use super::batch::{FlowBatch, FlowPacket};
+use super::batch_builder::FlowBatchBuilder;
 use super::community_id::Upper;
 use super::key::FlowKey;
 use super::plan::FlowPlan;

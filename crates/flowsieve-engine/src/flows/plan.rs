@@ -1,9 +1,11 @@
 //! The plan of a run: validated choices, no behaviour.
 
-use super::table::LEAST_MEMORY;
 use crate::inputs::PlanError;
 use crate::plan::TracePlan;
 use crate::trace::Source;
+
+/// Least memory of a table: a thousand flows with the longest names.
+pub(super) const LEAST_MEMORY: u64 = 1 << 19;
 
 /// Everything that a list of flows depends on.
 #[derive(Clone, Debug)]

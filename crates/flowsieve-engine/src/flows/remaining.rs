@@ -4,9 +4,9 @@
 //! is. The runs are merged as their flows are taken; a part of all flows is a range of each run, so
 //! that several threads can take a part each.
 
+use super::columns::Flows;
 use super::index::Index;
 use super::record::{Ended, FlowRecord};
-use super::table::Flows;
 use crate::memory::can_allocate;
 use std::fmt;
 use std::ops::Range;

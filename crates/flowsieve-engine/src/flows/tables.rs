@@ -6,9 +6,9 @@
 //! gives, and to which shard.
 
 use super::batch::{Arrival, FlowBatch, FlowPacket};
+use super::consumer::{FlowConsumer, Output};
 use super::plan::FlowPlan;
 use super::remaining::RemainingFlows;
-use super::run::{FlowConsumer, Output};
 use super::shards::{Shards, Wait};
 use super::table::{FLOW_BYTES, FlowTable, MOST_FLOWS, bytes_to_join, name_cost};
 use crate::guard::catch_panic;
@@ -290,10 +290,10 @@ mod tests {
     use super::super::batch::FlowRows;
     use super::super::community_id::Upper;
     use super::super::key::FlowKey;
+    use super::super::plan::LEAST_MEMORY;
     use super::super::record::{DnsRecord, Ended, FlowRecord};
     use super::super::results::{FlowSink, FlowTotals};
     use super::super::run;
-    use super::super::table::LEAST_MEMORY;
     use super::*;
     use crate::decode::Addresses;
     use crate::inputs::Watch;

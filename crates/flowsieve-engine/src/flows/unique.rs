@@ -6,11 +6,11 @@
 //! one; how many these are follows from its unbiased count of what is distinct.
 
 use super::batch::Arrival;
+use super::consumer::{FlowConsumer, Output, read};
 use super::key::FlowKey;
 use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
 use super::results::{FlowSink, FlowSummary, Uniqueness};
-use super::run::{FlowConsumer, Output, read};
 use crate::filters::bits::Lines;
 use crate::filters::sizing::DEFAULT_PROBES;
 use crate::filters::{
