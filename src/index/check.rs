@@ -1,11 +1,12 @@
 //! Verifying an index and measuring it.
 
-use super::catalog::{CaptureEntry, Catalog, Region, Segment, read_captures};
+use super::catalog::{CaptureEntry, Catalog, Region, Segment};
+use super::catalog_file::read_captures;
 use super::elements::{Element, Family};
-use super::error::Problems;
 use super::global::{Fill, Global, keys_of};
 use super::layout::lists_file;
 use super::lists::{Inverted, Lists};
+use super::problems::Problems;
 use super::region::{elements_of, read_records};
 use super::segment_builder::FilterFiles;
 use super::{IndexError, disk, nodes, region_filter};

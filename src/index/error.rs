@@ -1,56 +1,10 @@
 //! Why an index cannot be read, written or asked.
 
-use super::CaptureEntry;
 use flowsieve_engine::internal::Shown;
 use flowsieve_engine::internal::{Broken, RunError};
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// Most sentences that are kept: a hostile index can have a problem in each of its files.
-const MOST_PROBLEMS: usize = 1000;
-
-/// Problems of reading, one sentence each.
-#[derive(Debug, Default)]
-pub(super) struct Problems {
-    sentences: Vec<String>,
-    /// Those that are not kept.
-    others: u64,
-    /// Whether a file did not exist: a writer may have replaced the catalogue.
-    pub(super) is_missing: bool,
-}
-
-impl Problems {
-    /// Adds a problem, but for the same one again.
-    pub(super) fn note(&mut self, problem: String) {
-        if self.sentences.len() == MOST_PROBLEMS {
-            self.others += 1;
-        } else if self.sentences.last() != Some(&problem) {
-            self.sentences.push(problem);
-        }
-    }
-
-    /// Adds a problem with a file that belongs to these captures.
-    pub(super) fn note_file(
-        &mut self,
-        error: &IndexError,
-        archive: &Path,
-        captures: &[CaptureEntry],
-    ) {
-        self.is_missing |= error.is_missing_file();
-        self.note(error.with_captures(archive, captures));
-    }
-
-    pub(super) fn into_sentences(mut self) -> Vec<String> {
-        if self.others > 0 {
-            let others = self.others;
-            self.sentences.push(format!(
-                "{others} more problems with files of the index are not listed; mend these first"
-            ));
-        }
-        self.sentences
-    }
-}
 
 /// Each is one sentence with the file and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -175,22 +129,6 @@ impl IndexError {
             RunError::Sink(error) => Self::io(path)(error),
             error => Self::Run(error),
         }
-    }
-
-    /// Returns the sentence, with the captures to which a damaged file belongs, and the command that
-    /// repairs it.
-    pub(super) fn with_captures(&self, archive: &Path, captures: &[CaptureEntry]) -> String {
-        if !self.is_damage() {
-            return self.to_string();
-        }
-        let belongs = match captures {
-            [] => String::new(),
-            [entry] => format!("; it belongs to {}", entry.path.shown()),
-            [first, others @ ..] => {
-                format!("; it belongs to {} and {} more", first.path.shown(), others.len())
-            }
-        };
-        format!("{self}{belongs}; `flowsieve index repair {}` makes it again", archive.shown())
     }
 
     /// Returns whether a file is damaged or gone, and can perhaps be made again.

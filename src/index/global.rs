@@ -12,6 +12,7 @@
 //!   records when something is dropped. So is one whose chain is full, with links four times as
 //!   large, and one of merged segments.
 
+use super::GlobalFilter;
 use super::IndexError;
 use super::blocks::{self, Blocks};
 use super::disk::{self, FileMark};
@@ -23,8 +24,6 @@ use crate::filters::{
     ElementDigests, FilterSpec, QuotientFilter, QuotientInPlace, Refill, ScalableSpec,
 };
 use crate::hashing::Digest;
-use flowsieve_engine::named_enum;
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Bits of a fingerprint of a quotient filter.
@@ -41,32 +40,6 @@ const COUNTER_BITS: u32 = 4;
 
 /// Links of a chain.
 const MOST_LINKS: u32 = 8;
-
-named_enum! {
-    /// Structure of the global level.
-    #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-    #[serde(rename_all = "kebab-case")]
-    pub enum GlobalFilter {
-        /// A counting quotient filter.
-        #[default]
-        Quotient = "quotient",
-        /// A scalable split counting filter.
-        Scalable = "scalable",
-    }
-}
-
-impl GlobalFilter {
-    /// Returns the short description.
-    #[doc(hidden)]
-    pub const fn summary(self) -> &'static str {
-        match self {
-            Self::Quotient => {
-                "Counting quotient filter, which forgets exactly and grows in place (Bender et al. 2012; Pandey et al. 2017)"
-            }
-            Self::Scalable => "Scalable split counting filter, as published (Huang et al. 2015)",
-        }
-    }
-}
 
 /// A filter of the global level.
 #[derive(Debug)]

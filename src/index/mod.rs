@@ -17,6 +17,7 @@
 
 mod blocks;
 mod catalog;
+mod catalog_file;
 mod check;
 mod columns;
 mod disk;
@@ -25,6 +26,7 @@ mod error;
 mod extract;
 mod gather;
 mod global;
+mod global_filter;
 mod journal;
 mod layout;
 mod lists;
@@ -33,6 +35,7 @@ mod nodes;
 #[cfg(test)]
 mod order_tests;
 mod path_text;
+mod problems;
 mod query;
 mod rebuild;
 mod record;
@@ -56,7 +59,7 @@ pub use disk::FileMark;
 pub use error::IndexError;
 #[doc(hidden)]
 pub use extract::{ExtractPlan, Extracted, extract};
-pub use global::GlobalFilter;
+pub use global_filter::GlobalFilter;
 #[doc(hidden)]
 pub use layout::{index_around, is_in_index, is_named_index_file};
 #[doc(hidden)]

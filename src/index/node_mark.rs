@@ -21,6 +21,7 @@ use flowsieve_engine::internal::Shown;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::ErrorKind;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -240,6 +241,23 @@ pub(super) fn check(catalog: &Catalog, node: usize, user: User) -> Result<(), In
         ),
     };
     Err(IndexError::Node { folder, reason })
+}
+
+/// Notes in the catalogue why readers must leave a node alone: its folder is elsewhere or, if it is
+/// outside the archive's, not marked as this index's.
+pub(super) fn confirm(catalog: &mut Catalog) -> Result<(), IndexError> {
+    let archive = fs::canonicalize(&catalog.archive).map_err(IndexError::io(&catalog.archive))?;
+    let named = mem::replace(&mut catalog.archive, archive);
+    for node in 0..catalog.nodes.len() {
+        let checked = if catalog.nodes[node].is_inside() {
+            resolve(catalog, node).map(drop)
+        } else {
+            check(catalog, node, User::Reader)
+        };
+        catalog.nodes[node].problem = checked.err().map(|error| error.to_string());
+    }
+    catalog.archive = named;
+    Ok(())
 }
 
 /// Returns the command with which a user says that the folders of the nodes are the index's.

@@ -8,25 +8,7 @@ use super::{IndexError, disk};
 use flowsieve_engine::internal::Shown;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
-use std::mem;
 use std::path::{Path, PathBuf, absolute};
-
-/// Notes in the catalogue why readers must leave a node alone: its folder is elsewhere or, if it is
-/// outside the archive's, not marked as this index's.
-pub(super) fn confirm(catalog: &mut Catalog) -> Result<(), IndexError> {
-    let archive = fs::canonicalize(&catalog.archive).map_err(IndexError::io(&catalog.archive))?;
-    let named = mem::replace(&mut catalog.archive, archive);
-    for node in 0..catalog.nodes.len() {
-        let checked = if catalog.nodes[node].is_inside() {
-            node_mark::resolve(catalog, node).map(drop)
-        } else {
-            node_mark::check(catalog, node, User::Reader)
-        };
-        catalog.nodes[node].problem = checked.err().map(|error| error.to_string());
-    }
-    catalog.archive = named;
-    Ok(())
-}
 
 /// Returns a sentence for each problem with a node: those of now, and those that the reader of this
 /// catalogue met.

@@ -1,9 +1,9 @@
 //! A query of an index: any of addresses, ports, a domain and a range of time.
 
+use super::IndexError;
 use super::elements::{self, Family, PortOf};
 use super::lists::{Attribute, Wanted};
 use super::record::{Ends, Record, reversed_labels};
-use super::{IndexError, Region};
 use crate::decode::{NAME_MAX, labels_from_text};
 use crate::hashing::Digest;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -235,15 +235,6 @@ impl IndexQuery {
     /// Returns whether the time from `start_ns` to `end_ns`, both inclusive, overlaps the range.
     pub(super) fn takes_times(&self, start_ns: i64, end_ns: i64) -> bool {
         self.from_ns.is_none_or(|from| end_ns >= from) && self.to_ns.is_none_or(|to| start_ns < to)
-    }
-
-    /// Returns whether the region may have an answer, by its time and its kind of records.
-    pub(super) fn may_be_in(&self, region: &Region) -> bool {
-        let records = match self.domain {
-            None => region.flows,
-            Some(_) => region.dns,
-        };
-        records > 0 && self.takes_times(region.start_ns, region.end_ns)
     }
 
     /// Returns what filters are asked: an answer has an element of one of these routes.

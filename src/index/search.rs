@@ -2,9 +2,9 @@
 
 use super::catalog::{CaptureEntry, Catalog, Region, Segment, SegmentPart};
 use super::elements::Family;
-use super::error::Problems;
 use super::layout::lists_file;
 use super::lists::Lists;
+use super::problems::Problems;
 use super::query::Route;
 use super::region::read_records;
 use super::{IndexError, IndexQuery, Record, disk, global, region_filter};
@@ -268,7 +268,7 @@ impl Choice<'_> {
                 if !nodes.contains(&region.node) {
                     continue;
                 }
-                if !self.query.may_be_in(region) {
+                if !region.may_answer(&self.query) {
                     self.explained.regions_by_time += 1;
                     continue;
                 }
