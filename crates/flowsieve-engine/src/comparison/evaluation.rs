@@ -9,19 +9,20 @@
 //! A task is a slice and some replicates: a worker takes the slice block by block through all
 //! structures, while the block is in its cache. Answers come back in the order of the tasks.
 
-use super::candidate::{Candidate, CandidateTally, Unfit, design};
+use super::candidate::CandidateTally;
+use super::designs::{Unfit, design};
 use super::expected::expected;
 use super::negatives::Questions;
 use super::plan::ProbeRule;
 use super::results::{Comparison, CountKind, Entry, Expected, Negatives, QueryResult, Replicate};
-use super::stage::{ClosedList, Collected, SliceList};
+use super::slice_list::{ClosedList, Collected};
 use super::statistics::Rule;
-use super::trial::Trial;
+use super::trial::{TRIAL_SEED, TRIAL_SEEDS, Trial};
 use super::truth::Counted;
+use super::worker::{Answer, Designs, Task, Worker};
 use super::{ComparePlan, Contender};
-use crate::filters::{CounterSpec, DigestColumns, FilterSpec, Sighting};
+use crate::filters::{CounterSpec, FilterSpec};
 use crate::guard::{WorkerPanicked, catch_panic};
-use crate::hashing::Digest;
 use crate::memory::{MEMORY_REFUSED, can_allocate};
 use crate::threads::{MapWorker, OrderedWorkers};
 use crate::trace::StopFlag;
@@ -29,9 +30,6 @@ use std::mem::replace;
 use std::ops::Range;
 use std::sync::Arc;
 use std::thread::Scope;
-
-/// Elements that go through all structures before the next ones.
-const BLOCK: usize = 512;
 
 /// Elements of a task, about: small slices have several replicates in one.
 const TASK_ELEMENTS: usize = 1 << 14;
@@ -41,91 +39,6 @@ const TASKS: usize = 8;
 
 /// Memory of a worker in addition to its structures.
 const WORKER_BYTES: u64 = 1 << 20;
-
-/// Specifications of the structures, by the number of the entry.
-type Designs = Arc<Vec<Option<CounterSpec>>>;
-
-/// A slice and some replicates.
-struct Task {
-    slice: usize,
-    list: Arc<SliceList>,
-    seeds: Range<u32>,
-    designs: Designs,
-    full: u32,
-}
-
-/// Answer to a task: replicate, entry and counts.
-struct Answer {
-    slice: usize,
-    list: Arc<SliceList>,
-    tallies: Vec<(u32, usize, CandidateTally)>,
-}
-
-/// A worker with its own structures.
-#[derive(Default)]
-pub(super) struct Worker {
-    designs: Option<Designs>,
-    candidates: Vec<(usize, Candidate)>,
-    whole: Vec<Digest>,
-    attributes: Vec<Digest>,
-    sightings: Vec<Sighting>,
-}
-
-impl MapWorker<Task> for Worker {
-    type Result = Answer;
-
-    fn map(&mut self, task: Task) -> Answer {
-        let is_same = |designs: &Designs| Arc::ptr_eq(designs, &task.designs);
-        if !self.designs.as_ref().is_some_and(is_same) {
-            // The memory of the old ones is free before the new ones take theirs.
-            self.candidates.clear();
-            let specs = task.designs.iter().enumerate();
-            let specs = specs.filter_map(|(entry, spec)| Some((entry, spec.clone()?)));
-            self.candidates.extend(specs.map(|(entry, spec)| (entry, Candidate::new(spec))));
-            self.designs = Some(Arc::clone(&task.designs));
-        }
-        let mut tallies = Vec::new();
-        for seed in task.seeds {
-            self.insert(&task.list, seed);
-            let questions = task.list.questions.as_ref().filter(|_| seed == 0);
-            for (entry, candidate) in &mut self.candidates {
-                tallies.push((seed, *entry, candidate.close(questions, task.full)));
-            }
-        }
-        Answer { slice: task.slice, list: task.list, tallies }
-    }
-}
-
-impl Worker {
-    /// Returns a worker with this structure alone.
-    pub(super) fn of(candidate: Candidate) -> Self {
-        Self { candidates: vec![(0, candidate)], ..Self::default() }
-    }
-
-    /// Empties its structures; returns how many of the queries of each set the last of them answered
-    /// by yes.
-    pub(super) fn close(&mut self, questions: &Questions, full: u32) -> Vec<Option<u64>> {
-        let closed = self.candidates.iter_mut().map(|(_, it)| it.close(Some(questions), full));
-        closed.last().map_or_else(Vec::new, |tally| tally.positives)
-    }
-
-    pub(super) fn insert(&mut self, list: &SliceList, seed: u32) {
-        let Some(arity) = list.attributes.len().checked_div(list.whole.len()) else {
-            return;
-        };
-        let blocks = list.attributes.chunks(BLOCK * arity.max(1));
-        for (whole, attributes) in list.whole.chunks(BLOCK).zip(blocks) {
-            for (again, digests) in [(&mut self.whole, whole), (&mut self.attributes, attributes)] {
-                again.clear();
-                again.extend(digests.iter().map(|digest| digest.rehashed(seed)));
-            }
-            let elements = DigestColumns { whole: &self.whole, attributes: &self.attributes };
-            for (_, candidate) in &mut self.candidates {
-                candidate.add(elements, &mut self.sightings);
-            }
-        }
-    }
-}
 
 /// Workers in threads, or one in this thread.
 enum Workers {
@@ -331,10 +244,6 @@ impl<'plan> Evaluation<'plan> {
         Ok(sums.into_iter().map(|sum| sum.unwrap_or(f64::INFINITY)).collect())
     }
 }
-
-/// Replicates in which numbers of hash functions are tried: behind all that are judged.
-pub(super) const TRIAL_SEED: u32 = 1 << 20;
-pub(super) const TRIAL_SEEDS: u32 = 3;
 
 /// Adds the counts of an answer.
 fn add_answer(entries: &mut [Entry], answer: Answer) {

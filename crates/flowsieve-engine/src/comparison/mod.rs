@@ -23,16 +23,20 @@
 //! - Nothing depends on threads: answers are added in the order of slices and replicates.
 
 mod candidate;
+mod designs;
 mod evaluation;
 mod expected;
 mod negatives;
 mod plan;
+mod plan_check;
 mod results;
 mod run;
+mod slice_list;
 mod stage;
 pub mod statistics;
 mod trial;
 mod truth;
+mod worker;
 
 pub use plan::{AUTO_EIGHTHS, ComparePlan, Contender, ProbeRule, Recommend, Seeds, Sizes, Weigh};
 pub use results::{

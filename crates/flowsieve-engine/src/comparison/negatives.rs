@@ -9,7 +9,6 @@
 //! Draws follow from the seed, the slice and the combination only.
 
 use super::results::Negatives;
-use super::stage::SliceList;
 use super::truth::{Counted, SliceSets, Values};
 use crate::hashing::{Digest, Digester, mix, reduce};
 
@@ -62,58 +61,8 @@ impl Questions {
     }
 }
 
-impl Questions {
-    /// The queries of a trial under the hash functions of this number, about the elements of a list:
-    /// values that occur apart, each replaced by a random one with the probability 1 - `known`. Where
-    /// nothing occurs apart one value of each query is random: a single value that occurs is not
-    /// absent, nor are two if all occur together. `None` without elements.
-    pub(super) fn of_trial(
-        &self,
-        list: &SliceList,
-        wanted: &[(u32, f64)],
-        known: f64,
-        seed: u32,
-        full: u32,
-    ) -> Option<Self> {
-        let mut draws = Draws(u64::from(seed) << 32);
-        let arity = list.attributes.len().checked_div(list.whole.len())?;
-        let sets = wanted.iter().map(|&(mask, _)| {
-            let mut set = QuestionSet::new(mask);
-            let places: Vec<usize> = (0..arity).filter(|place| mask >> place & 1 == 1).collect();
-            // For each combination, queries whose values occur apart come first.
-            let apart = self.sets.iter().find(|set| set.mask == mask).filter(|set| set.queries > 0);
-            let most = most_queries(list.whole.len() as u64);
-            for query in 0..apart.map_or(most, |apart| apart.queries) as usize {
-                let element = query % list.whole.len();
-                let mut is_known = true;
-                for (number, place) in places.iter().enumerate() {
-                    let occurs = match apart {
-                        Some(_) => (draws.below(1 << 32) as f64) < known * (1_u64 << 32) as f64,
-                        None => number != query % places.len(),
-                    };
-                    is_known &= occurs;
-                    let value = match apart {
-                        Some(apart) => apart.attributes[query * places.len() + number],
-                        None => list.attributes[element * arity + place],
-                    };
-                    let known = occurs.then(|| value.rehashed(seed));
-                    set.attributes.push(known.unwrap_or_else(|| draws.digest()));
-                }
-                if mask == full {
-                    let whole = apart.filter(|_| is_known).map(|apart| apart.whole[query]);
-                    let whole = whole.map(|whole| whole.rehashed(seed));
-                    set.whole.push(whole.unwrap_or_else(|| draws.digest()));
-                }
-                set.queries += 1;
-            }
-            set
-        });
-        Some(Self { values: None, sets: sets.collect() })
-    }
-}
-
 impl QuestionSet {
-    fn new(mask: u32) -> Self {
+    pub(super) fn new(mask: u32) -> Self {
         Self { mask, queries: 0, whole: Vec::new(), attributes: Vec::new(), known: Vec::new() }
     }
 
@@ -242,22 +191,22 @@ impl Asking {
     }
 }
 
-fn most_queries(elements: u64) -> u64 {
+pub(super) fn most_queries(elements: u64) -> u64 {
     elements.clamp(LEAST_QUERIES, MOST_QUERIES)
 }
 
 /// Random numbers that follow from where they start.
-struct Draws(u64);
+pub(super) struct Draws(pub(super) u64);
 
 impl Draws {
     /// From 0 to `n - 1`.
-    fn below(&mut self, n: u64) -> u64 {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(1);
         reduce(mix(Digest::from_value(self.0), DRAWS), n)
     }
 
     /// The digest of a value that does not occur.
-    fn digest(&mut self) -> Digest {
+    pub(super) fn digest(&mut self) -> Digest {
         self.0 = self.0.wrapping_add(1);
         Digest::from_value(mix(Digest::from_value(self.0), DRAWS))
     }

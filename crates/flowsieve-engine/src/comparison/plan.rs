@@ -1,13 +1,10 @@
 //! The plan of a comparison: validated choices, no behaviour.
 
-use super::candidate::{sized, with_arrays};
-use super::results::Expected;
 use super::statistics::{LOOKS, Margin};
 use super::truth::Floors;
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{FilterKind, FilterSpec, Measure, Structure, Workload};
-use crate::memory::can_allocate;
-use crate::pipeline::{Align, PlanError, RunError, Slicing};
+use crate::pipeline::{Align, Slicing};
 use crate::plan::TracePlan;
 
 /// A structure that takes part.
@@ -126,7 +123,7 @@ impl Sizes {
         matches!(self, Self::Arrays(_))
     }
 
-    fn of_user(&self) -> &[u64] {
+    pub(super) fn of_user(&self) -> &[u64] {
         match self {
             Self::Total(sizes) | Self::Arrays(sizes) => sizes,
             Self::Auto => &[],
@@ -167,9 +164,6 @@ impl Seeds {
         }
     }
 }
-
-/// Memory that must be left for sets and threads when the structures are made.
-pub(super) const SETS_BYTES: u64 = 16 << 20;
 
 /// Everything that a comparison depends on.
 #[derive(Clone, Debug)]
@@ -213,13 +207,7 @@ pub struct ComparePlan {
 }
 
 /// Most memory of one structure: as in a count.
-const MAX_BYTES: u64 = 1 << 40;
-
-/// Sizes of a sweep, at most.
-const MAX_SIZES: usize = 64;
-
-/// Replicates, at most.
-const MAX_SEEDS: u32 = 10_000;
+pub(super) const MAX_BYTES: u64 = 1 << 40;
 
 impl ComparePlan {
     /// The combinations that are asked for by default: every single attribute, and the pairs that
@@ -234,76 +222,6 @@ impl ComparePlan {
             ElementKind::DNS => vec![0b001, 0b010, 0b100, 0b101, 0b011],
             _ if kind.arity() < 2 => Vec::new(),
             _ => (0..kind.arity()).map(|attribute| 1 << attribute).collect(),
-        }
-    }
-
-    /// Checks what the types cannot say.
-    ///
-    /// # Errors
-    ///
-    /// Nothing to compare, or the same twice.
-    pub fn check(&self) -> Result<(), PlanError> {
-        self.slicing.check()?;
-        let sizes = self.sizes.of_user();
-        if self.contenders.is_empty() || (sizes.is_empty() && self.sizes != Sizes::Auto) {
-            return Err(PlanError::new(
-                "a comparison needs a structure and a memory; mdbf and 64KiB work",
-            ));
-        }
-        if sizes.len() > MAX_SIZES {
-            return Err(PlanError::new(format!(
-                "at most {MAX_SIZES} sizes are compared at once, not {}; compare fewer",
-                sizes.len()
-            )));
-        }
-        for (index, size) in sizes.iter().enumerate() {
-            if *size == 0 || *size > MAX_BYTES {
-                return Err(PlanError::new(format!(
-                    "a structure has from 1 byte to 1 TiB, not {size} bytes; 64KiB works"
-                )));
-            }
-            if sizes[..index].contains(size) {
-                return Err(PlanError::new(format!(
-                    "every size is compared once, and {size} is there twice; leave one out"
-                )));
-            }
-        }
-        if let Seeds::Fixed(seeds) = self.seeds
-            && !(1..=MAX_SEEDS).contains(&seeds)
-        {
-            return Err(PlanError::new(format!(
-                "a comparison has 1 to {MAX_SEEDS} seeds, not {seeds}; 20 works"
-            )));
-        }
-        self.check_arrays()?;
-        let full = self.rule.kind.all();
-        for (index, &mask) in self.combinations.iter().enumerate() {
-            if mask == 0 || mask >= full {
-                return Err(PlanError::new(
-                    "a combination has some of the attributes and not all, which are always asked for",
-                ));
-            }
-            if self.combinations[..index].contains(&mask) {
-                return Err(PlanError::new(
-                    "every combination is asked for once; leave out the one that is there twice",
-                ));
-            }
-        }
-        self.check_probes()
-    }
-
-    /// Whether equal arrays are asked for of structures that have arrays.
-    fn check_arrays(&self) -> Result<(), PlanError> {
-        let has_arrays = |contender: &Contender| {
-            let kind = contender.filter();
-            kind.is_some_and(|kind| with_arrays(kind, 1, 1, 1).is_some())
-        };
-        match self.contenders.iter().find(|contender| !has_arrays(contender)) {
-            Some(other) if self.sizes.are_arrays() => Err(PlanError::new(format!(
-                "{} has no arrays of bits, so their size cannot be set; compare mdbf, cmdbf and bloom",
-                other.name()
-            ))),
-            _ => Ok(()),
         }
     }
 
@@ -362,66 +280,6 @@ impl ComparePlan {
         all.saturating_mul(self.contenders.len() as u64)
     }
 
-    /// Asks the system whether it would give the memory of all structures, before anything is read.
-    ///
-    /// # Errors
-    ///
-    /// It would not.
-    #[doc(hidden)]
-    pub fn check_memory(&self) -> Result<(), RunError> {
-        self.check_bytes(self.structure_bytes(self.sizes.of_user()))
-    }
-
-    pub(super) fn check_bytes(&self, bytes: u64) -> Result<(), RunError> {
-        let structures = self.contenders.len();
-        if can_allocate(bytes.saturating_add(SETS_BYTES)) {
-            return Ok(());
-        }
-        Err(RunError::Refused(format!(
-            "{structures} structures take {bytes} bytes, which this machine does not give; compare fewer, or less --memory"
-        )))
-    }
-
-    /// Whether every structure can have the hash functions that are given, and one has such a
-    /// number at all.
-    fn check_probes(&self) -> Result<(), PlanError> {
-        let ProbeRule::Given(probes) = self.probes else {
-            return Ok(());
-        };
-        let mut any = false;
-        for &contender in &self.contenders {
-            let Some(kind) = contender.filter() else {
-                continue;
-            };
-            let sizes = match self.sizes {
-                Sizes::Auto => &[MAX_CHECKED],
-                _ => self.sizes.of_user(),
-            };
-            for &size in sizes {
-                let Ok(spec) = sized(kind, size, &Expected::default(), self) else {
-                    // Too little memory is no matter of hash functions, and the result says it.
-                    any = true;
-                    continue;
-                };
-                match spec.with_probes(probes) {
-                    Ok(spec) => any |= spec.is_some(),
-                    Err(error) => {
-                        return Err(PlanError::new(format!(
-                            "--k {probes} is not possible for {}: {error}",
-                            contender.name()
-                        )));
-                    }
-                }
-            }
-        }
-        if any {
-            return Ok(());
-        }
-        Err(PlanError::new(format!(
-            "--k {probes} changes none of these structures, which have no such number; add bloom to --filter, or leave --k out"
-        )))
-    }
-
     /// How many slices are open at the same time.
     pub fn open_slices(&self) -> usize {
         // The memory of a structure does not matter: there is one for all slices.
@@ -449,7 +307,3 @@ impl ComparePlan {
         counted
     }
 }
-
-/// A size that every structure can have: hash functions are checked with it where sizes follow from
-/// the trace.
-const MAX_CHECKED: u64 = 1 << 16;

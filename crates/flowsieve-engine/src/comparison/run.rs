@@ -1,7 +1,8 @@
 //! The run: the pipeline's reading and slicing, with the comparison as its stage.
 
 use super::evaluation::evaluate;
-use super::stage::{Collected, CompareStage};
+use super::slice_list::Collected;
+use super::stage::CompareStage;
 use super::trial::Trial;
 use super::{ComparePlan, Comparison, Contender, Entry, Expected};
 use crate::elements::Extractor;

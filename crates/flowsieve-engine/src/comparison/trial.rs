@@ -2,12 +2,17 @@
 //! and asked for absent ones, under hash functions that are not judged.
 
 use super::candidate::Candidate;
-use super::evaluation::{TRIAL_SEED, TRIAL_SEEDS, Worker};
-use super::negatives::Questions;
-use super::stage::{ClosedList, SliceList};
+use super::negatives::{Draws, QuestionSet, Questions, most_queries};
+use super::slice_list::{ClosedList, SliceList};
+use super::worker::Worker;
 use super::{ComparePlan, Expected};
+
 use crate::filters::{CounterSpec, FilterSpec};
 use crate::memory::can_allocate;
+
+/// Replicates in which numbers of hash functions are tried: behind all that are judged.
+pub(super) const TRIAL_SEED: u32 = 1 << 20;
+pub(super) const TRIAL_SEEDS: u32 = 3;
 
 /// A slice and what is asked about it, under each set of hash functions.
 pub(super) struct Trial<'a> {
@@ -57,5 +62,55 @@ impl<'a> Trial<'a> {
         }
         let rates = sums.into_iter().map(|(queries, yes)| Some(yes? as f64 / queries as f64));
         Some(rates.collect())
+    }
+}
+
+impl Questions {
+    /// The queries of a trial under the hash functions of this number, about the elements of a list:
+    /// values that occur apart, each replaced by a random one with the probability 1 - `known`. Where
+    /// nothing occurs apart one value of each query is random: a single value that occurs is not
+    /// absent, nor are two if all occur together. `None` without elements.
+    pub(super) fn of_trial(
+        &self,
+        list: &SliceList,
+        wanted: &[(u32, f64)],
+        known: f64,
+        seed: u32,
+        full: u32,
+    ) -> Option<Self> {
+        let mut draws = Draws(u64::from(seed) << 32);
+        let arity = list.attributes.len().checked_div(list.whole.len())?;
+        let sets = wanted.iter().map(|&(mask, _)| {
+            let mut set = QuestionSet::new(mask);
+            let places: Vec<usize> = (0..arity).filter(|place| mask >> place & 1 == 1).collect();
+            // For each combination, queries whose values occur apart come first.
+            let apart = self.sets.iter().find(|set| set.mask == mask).filter(|set| set.queries > 0);
+            let most = most_queries(list.whole.len() as u64);
+            for query in 0..apart.map_or(most, |apart| apart.queries) as usize {
+                let element = query % list.whole.len();
+                let mut is_known = true;
+                for (number, place) in places.iter().enumerate() {
+                    let occurs = match apart {
+                        Some(_) => (draws.below(1 << 32) as f64) < known * (1_u64 << 32) as f64,
+                        None => number != query % places.len(),
+                    };
+                    is_known &= occurs;
+                    let value = match apart {
+                        Some(apart) => apart.attributes[query * places.len() + number],
+                        None => list.attributes[element * arity + place],
+                    };
+                    let known = occurs.then(|| value.rehashed(seed));
+                    set.attributes.push(known.unwrap_or_else(|| draws.digest()));
+                }
+                if mask == full {
+                    let whole = apart.filter(|_| is_known).map(|apart| apart.whole[query]);
+                    let whole = whole.map(|whole| whole.rehashed(seed));
+                    set.whole.push(whole.unwrap_or_else(|| draws.digest()));
+                }
+                set.queries += 1;
+            }
+            set
+        });
+        Some(Self { values: None, sets: sets.collect() })
     }
 }

@@ -1,7 +1,7 @@
 //! Collects the shards' tallies of a slice.
 
 use super::rows::Rows;
-use super::shard::ShardTally;
+use super::shard_spec::ShardTally;
 use super::slice_sum::{ClosedSlice, SliceSum};
 use crate::filters::MembershipFilter;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The counts of combinations: of a slice, and summed over the slices.
 
 use super::results::CombinationResult;
-use super::shard::CombinationTally;
+use super::shard_spec::CombinationTally;
 
 /// Adds the counts of a slice to sums over slices. A sum is `None` if a slice has no count.
 pub(super) fn add(sums: &mut [CombinationTally], slice: &[CombinationTally]) {

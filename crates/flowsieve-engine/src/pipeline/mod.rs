@@ -25,6 +25,7 @@ mod sequencer;
 #[cfg(test)]
 mod sequencer_tests;
 mod shard;
+mod shard_spec;
 mod slice_pipeline;
 mod slice_set;
 mod slice_sum;
@@ -53,7 +54,8 @@ pub use run::{CountExtras, count};
 #[doc(hidden)]
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
-pub(crate) use shard::{Shard, ShardSpec, ShardTally};
+pub(crate) use shard::Shard;
+pub(crate) use shard_spec::{ShardSpec, ShardTally};
 pub(crate) use slice_pipeline::{PipelineResult, Reread, SlicePipeline};
 pub(crate) use slice_set::SliceSet;
 pub(crate) use slice_sum::ClosedSlice;

@@ -8,7 +8,7 @@ use super::combinations;
 use super::edges::{Cut, Edges};
 use super::recent::{Journal, Recent};
 use super::results::{Quantiles, SliceResult, SliceSink, Totals, WholeResult};
-use super::shard::{CombinationTally, ShardTally};
+use super::shard_spec::{CombinationTally, ShardTally};
 use super::slice_sum::{ClosedSlice, SliceSum};
 use super::time_slice::SliceGrid;
 use super::whole::{WholeSums, WholeTally};

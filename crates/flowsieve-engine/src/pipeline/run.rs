@@ -6,7 +6,7 @@ use super::observer::Observer;
 use super::plan::CountPlan;
 use super::results::{CountSummary, SliceSink, Totals};
 use super::rows::Rows;
-use super::shard::ShardSpec;
+use super::shard_spec::ShardSpec;
 use super::slice_pipeline::{Reread, SlicePipeline};
 #[cfg(doc)]
 use super::traffic::Traffic;

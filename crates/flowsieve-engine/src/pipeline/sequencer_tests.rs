@@ -8,7 +8,7 @@ use super::edges::{Cut, Edges};
 use super::results::{SliceResult, Totals};
 use super::rows::Rows;
 use super::sequencer::{Late, LateBuffer, Sequencer, StageError};
-use super::shard::ShardSpec;
+use super::shard_spec::ShardSpec;
 use super::slice_set::SliceSet;
 use super::time_slice::{Align, SliceGrid};
 use super::whole::{Whole, WholeSpec};

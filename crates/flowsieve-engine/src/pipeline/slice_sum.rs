@@ -2,7 +2,7 @@
 
 use super::combinations;
 use super::results::SliceResult;
-use super::shard::{CombinationTally, ShardTally};
+use super::shard_spec::{CombinationTally, ShardTally};
 use crate::filters::Estimate;
 use crate::sorted::Item;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@
 
 use super::byte_map::{ByteMap, Put};
 use super::exact::ExactSet;
-use super::shard::{ShardSpec, ShardTally};
+use super::shard_spec::{ShardSpec, ShardTally};
 use crate::filters::{Counter, CounterSpec, PaneCounts, SlidingBitmap};
 
 /// The windows of a shard. Panes come in the order of time.

@@ -6,7 +6,8 @@
 use super::collector::Collector;
 use super::rows::Rows;
 use super::sequencer::{Closing, Recalled, Stage, StageError};
-use super::shard::{Shard, ShardSpec, ShardTally};
+use super::shard::Shard;
+use super::shard_spec::{ShardSpec, ShardTally};
 use super::slice_sum::ClosedSlice;
 use super::whole::Whole;
 use crate::elements::ElementColumns;

@@ -1,7 +1,6 @@
 //! The plan of a ranking: validated choices, no behaviour.
 
 use super::question::Question;
-use super::summary::LEAST_BYTES;
 use crate::memory::can_allocate;
 use crate::pipeline::{PlanError, RunError, Slicing};
 use crate::plan::TracePlan;
@@ -57,6 +56,9 @@ impl RankBy {
     }
 }
 
+/// Least memory of a summary.
+pub(super) const LEAST_SUMMARY_BYTES: u64 = 4096;
+
 /// Most memory, as in a count.
 const MOST_BYTES: u64 = 1 << 40;
 
@@ -66,7 +68,7 @@ impl TopPlan {
     pub const USUAL_BYTES: u64 = 1 << 20;
 
     /// Least memory of filter and summary.
-    pub(crate) const LEAST_BYTES: u64 = 2 * LEAST_BYTES;
+    pub(crate) const LEAST_BYTES: u64 = 2 * LEAST_SUMMARY_BYTES;
 
     /// Bits that an element sets in the filter.
     pub(crate) const PROBES: u32 = 4;

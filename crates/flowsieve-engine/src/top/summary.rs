@@ -20,6 +20,7 @@
 //! (cells that several keys share).
 
 use super::extract::Record;
+use super::plan::LEAST_SUMMARY_BYTES;
 use super::results::Spread;
 use crate::elements::{ElementColumns, LONGEST_KEY};
 use crate::filters::{Basis, Estimate, Seen, Weight};
@@ -44,9 +45,6 @@ const TOGETHER: usize = 64;
 /// Bytes for keys beyond the usual ones, which even the longest key fits into together with them.
 /// When keys are evicted depends on it, so it is part of the answer.
 const SPARE_KEY_BYTES: usize = 293;
-
-/// Least memory of a summary.
-pub(super) const LEAST_BYTES: u64 = 4096;
 
 /// A key that is held.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +99,7 @@ pub(super) struct Summary {
 impl Summary {
     /// An empty summary that takes at most this many bytes, for keys of about `key_bytes` each.
     pub(super) fn new(bytes: u64, key_bytes: usize) -> Self {
-        let bytes = bytes.clamp(LEAST_BYTES, 1 << 40) as usize;
+        let bytes = bytes.clamp(LEAST_SUMMARY_BYTES, 1 << 40) as usize;
         let cells = bytes / 8 / size_of::<u32>();
         let rest = bytes - cells * size_of::<u32>();
         // Entry, first sightings, key, number in the scratch.

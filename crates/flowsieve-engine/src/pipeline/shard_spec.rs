@@ -1,0 +1,114 @@
+//! Parameters of a shard, and its part of an answer.
+
+use super::plan::CountPlan;
+use super::whole::WholeSpec;
+use crate::elements::{ElementColumns, ElementKind};
+use crate::filters::{CombinationCount, CounterSpec, Estimate, MembershipFilter};
+use crate::memory::is_small;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of a shard.
+#[derive(Clone, Debug)]
+pub(crate) struct ShardSpec {
+    pub(crate) counter: Option<CounterSpec>,
+    pub(crate) kind: ElementKind,
+    /// Combinations whose counts are wanted.
+    pub(crate) combinations: Vec<u32>,
+    /// Limit of each set: that of the elements, and of each combination.
+    pub(crate) exact_limit_bytes: Option<u64>,
+    /// Number of panes of a sliding window; a pane is a slice of the grid.
+    pub(crate) panes: Option<u16>,
+    /// Limit of the elements of a window.
+    pub(crate) window_limit_bytes: Option<u64>,
+    pub(crate) open_slices: usize,
+    /// Allocate the state of all open slices when the first element comes, and not of each when it
+    /// is opened.
+    pub(crate) at_once: bool,
+    /// Return the filter with the tally.
+    pub(crate) keep: bool,
+    /// Return the elements that count the slice again.
+    pub(crate) journal: bool,
+    /// Count all slices together as well.
+    pub(crate) whole: Option<WholeSpec>,
+}
+
+/// A shard's part of a slice's answer.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct ShardTally {
+    pub(crate) first: Option<u64>,
+    pub(crate) estimate: Option<Estimate>,
+    /// One entry for each combination that is wanted.
+    pub(crate) combinations: Vec<CombinationTally>,
+    /// `None` if the exact set is off or passed its limit.
+    pub(crate) exact: Option<u64>,
+    pub(crate) exact_over_limit: bool,
+    /// New elements that the filter called repeats.
+    pub(crate) false_repeats: u64,
+    /// The counter has no estimate and was too full to count.
+    pub(crate) saturated: bool,
+    /// Elements that are in no earlier slice, as the exact map of all slices knows, less those that it
+    /// lost to earlier ones, since the slice was opened; and those that closed slices lost.
+    #[serde(skip)]
+    pub(crate) new: Option<i64>,
+    #[serde(skip)]
+    pub(crate) moved: Vec<(i64, u64)>,
+    /// The filter, if it is to be kept.
+    #[serde(skip)]
+    pub(crate) filter: Option<Box<dyn MembershipFilter>>,
+    /// The elements that count the slice again, if they are wanted and not too many.
+    #[serde(skip)]
+    pub(crate) journal: Option<ElementColumns>,
+}
+
+/// The counts of a combination.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct CombinationTally {
+    pub(crate) count: CombinationCount,
+    /// `None` if the exact set is off or passed its limit.
+    pub(crate) exact: Option<u64>,
+}
+
+impl ShardSpec {
+    /// Returns the parameters of this plan's shards, with this many slices open at the same time.
+    pub(crate) fn new(plan: &CountPlan, open_slices: usize, keep: bool) -> Self {
+        Self {
+            counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
+            kind: plan.rule.kind,
+            combinations: plan.combinations().to_vec(),
+            exact_limit_bytes: plan.exact_set_limit(),
+            panes: plan.panes(),
+            window_limit_bytes: plan.window_limit(),
+            open_slices,
+            at_once: !is_small(
+                plan.counter_bytes().unwrap_or(0).saturating_mul(open_slices as u64),
+            ),
+            keep,
+            journal: false,
+            whole: plan.whole(),
+        }
+    }
+
+    /// Returns the answer for a slice without elements: zero for each count that is asked for.
+    pub(crate) fn empty_tally(&self) -> ShardTally {
+        let counter = self.counter.as_ref();
+        ShardTally {
+            first: counter.filter(|spec| spec.tells_first()).map(|_| 0),
+            estimate: counter.filter(|spec| spec.counts_distinct()).map(|_| Estimate::default()),
+            combinations: counter
+                .and_then(CounterSpec::filter)
+                .map(|filter| {
+                    let wanted = self.combinations.iter();
+                    wanted
+                        .map(|&mask| CombinationTally {
+                            count: CombinationCount::empty(filter, mask),
+                            exact: self.exact_limit_bytes.map(|_| 0),
+                        })
+                        .collect()
+                })
+                .unwrap_or_default(),
+            exact: self.exact_limit_bytes.map(|_| 0),
+            new: self.whole.and_then(|whole| whole.exact_limit_bytes).map(|_| 0),
+            ..ShardTally::default()
+        }
+    }
+}
