@@ -1,4 +1,4 @@
-//! What a structure of one size is made of.
+//! The design of a structure: its filter, sized for what is expected of a slice.
 
 use super::plan::{ProbeRule, Sizes};
 use super::results::Expected;
