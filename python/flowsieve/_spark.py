@@ -137,14 +137,20 @@ def _run_of(function: Any, given: dict[str, Any]) -> Run:
     return Run(spark, divided, partitions, progress)
 
 
+def _buckets(threads: int, tasks: int, shards: int | None) -> int:
+    """Reduce tasks: each has about as much to do as one that reads. More than there are shards would divide the slices of a shard,
+    whose distinct elements have to be sent once more, so there are more only if threads would have nothing to do."""
+    buckets = max(threads, tasks // 2)
+    return buckets if shards is None or threads > shards else min(buckets, shards)
+
+
 class Run:
     """A run on a cluster, between its first job and its last."""
 
     def __init__(self, spark: SparkSession, divided: Plan, partitions: int | None, progress: Progress = None) -> None:
         self._spark, self._plan = spark, divided
         self._tasks = _Tasks(spark, progress)
-        # A task that reduces has about as much to do as one that reads.
-        self._buckets = partitions or max(threads_of(spark), len(divided.tasks) // 2)
+        self._buckets = partitions or _buckets(threads_of(spark), len(divided.tasks), divided.worker.shards)
         self._kept: list[DataFrame] = []
         self._before = {name: spark.conf.get(name, None) for name in _SETTINGS}
 

@@ -186,6 +186,11 @@ def test_it_is_so_whatever_the_partitions(session, monkeypatch, most, partitions
     equal(on_spark.count(session, TRACES, task_bytes=200_000, partitions=partitions), fs.count(TRACES))
 
 
+@pytest.mark.parametrize("threads, tasks, shards, buckets", [(2, 4, 8, 2), (2, 30, 8, 8), (16, 100, 8, 50), (2, 30, None, 15)])
+def test_a_reduce_task_has_whole_shards_where_they_are_enough(threads, tasks, shards, buckets):
+    assert _spark._buckets(threads, tasks, shards) == buckets
+
+
 def test_each_task_is_a_partition(session):
     with _spark.Run(session, pieces.plan("count", TRACES, task_bytes=100_000), 3) as run:
         tasks = run._plan.tasks
