@@ -155,20 +155,3 @@ impl IndexError {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn problems_beyond_the_first_are_counted() {
-        let mut problems = Problems::default();
-        for number in 0..1234 {
-            problems.note(format!("file {number} is damaged"));
-            problems.note(format!("file {number} is damaged"));
-        }
-        let sentences = problems.into_sentences();
-        assert_eq!(sentences.len(), 1 + MOST_PROBLEMS);
-        assert!(sentences[MOST_PROBLEMS].contains("more problems"), "{sentences:?}");
-    }
-}

@@ -268,7 +268,7 @@ impl Choice<'_> {
                 if !nodes.contains(&region.node) {
                     continue;
                 }
-                if !region.may_answer(&self.query) {
+                if !region.may_answer(self.query) {
                     self.explained.regions_by_time += 1;
                     continue;
                 }

@@ -330,7 +330,9 @@ impl ShardJournal {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+    use super::super::whole::WholeSpec;
     use super::*;
+    use crate::elements::ElementKind;
     use crate::hashing::Digester;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, HashMap, HashSet};
