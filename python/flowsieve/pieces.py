@@ -19,6 +19,7 @@ import functools
 import inspect
 import itertools
 import json
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -413,6 +414,12 @@ def report(plan: Plan, reduced: Iterable[Reduced]) -> Any:
     return Counts(command) if name == "count" else Top(command)
 
 
+def _room_of_call(calls: int, all_here: bool = False) -> int | None:
+    """Bytes that this machine has for each of so many calls, if all of them, or one for each processor, run here at once."""
+    left = room()
+    return left and left // (calls if all_here else min(calls, os.cpu_count() or 1))
+
+
 def _item(values: list[Any], number: int) -> Any:
     return values[number]
 
@@ -466,8 +473,8 @@ def run(
         Error: a file is missing or could not be read.
     """
     made = plan(command, captures, **{"tasks": buckets, **options})
-    left = room() if gather is None else None
-    sentence = made.too_large(left and left // buckets)
+    left = gather([submit(_room_of_call, buckets)])[0] if gather else _room_of_call(buckets, all_here=True)
+    sentence = made.too_large(left)
     if sentence is not None:
         warnings.warn(sentence, RuntimeWarning, stacklevel=2)
 

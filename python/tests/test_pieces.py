@@ -570,10 +570,13 @@ def test_the_memory_of_a_task_is_that_of_its_executor_by_tasks(settings, expecte
 
 
 @pytest.mark.parametrize(("command", "advice"), [("top", "shorter slices"), ("flows", "a packet in each 80 bytes"), ("export", "more memory$")])
-def test_a_run_that_may_not_fit_says_so_before_it_starts(monkeypatch, command, advice):
+@pytest.mark.parametrize("is_gathered", [False, True])
+def test_a_run_that_may_not_fit_says_so_before_it_starts(monkeypatch, command, advice, is_gathered):
     options = {"slice": "1s"} if command == "top" else {}
     with ThreadPoolExecutor(2) as threads:
-        run = functools.partial(pieces.run, command, TRACES[0], submit=threads.submit, **options)
+        # With references that are results, a worker is asked what it has.
+        engine = {"submit": lambda function, *given: function(*given), "gather": list} if is_gathered else {"submit": threads.submit}
+        run = functools.partial(pieces.run, command, TRACES[0], **engine, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
             run()
