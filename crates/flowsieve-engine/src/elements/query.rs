@@ -5,6 +5,7 @@ use super::key::{NO_VLAN_TEXT, prefix_v4, prefix_v6};
 use super::{Attribute, ElementColumns, ElementKind, ElementRule, Extractor, Field};
 use crate::decode::{Headers, NAME_MAX, addresses_of, labels_from_text};
 use crate::hashing::{Digest, Digester};
+use crate::trace::protocol_number;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A question for an element: values separated by commas, `*` for any.
@@ -249,16 +250,11 @@ fn vlan(text: &str) -> Result<u16, QueryError> {
 }
 
 fn protocol(text: &str) -> Result<u8, QueryError> {
-    match text {
-        "icmp" => Ok(1),
-        "tcp" => Ok(6),
-        "udp" => Ok(17),
-        _ => text.parse().map_err(|_| {
-            QueryError(format!(
-                "`{text}` is no protocol from 0 to 255, nor * for any; 6 and tcp are the same one"
-            ))
-        }),
-    }
+    protocol_number(text, false).ok_or_else(|| {
+        QueryError(format!(
+            "`{text}` is no protocol from 0 to 255, nor * for any; 6 and tcp are the same one"
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -298,6 +294,15 @@ mod tests {
         assert_eq!(query.patterns[0].attributes[2], Some(digest(b"\x03www\x07example")));
         let query = parse(ElementKind::DESTINATION, false, "1.2.3.4").unwrap();
         assert_eq!(query.patterns[0].whole, Some(digest(&[4, 1, 2, 3, 4])));
+    }
+
+    #[test]
+    fn protocols_have_numbers_and_the_names_that_logs_give_them() {
+        let of = |protocol: &str| parse(ElementKind::FLOW, false, &format!("*,*,{protocol},*,*"));
+        for (name, number) in [("tcp", "6"), ("SCTP", "132"), ("icmp6", "58"), ("icmp", "1")] {
+            assert_eq!(of(name), of(number));
+        }
+        assert!(of("tpc").is_err() && of("256").is_err());
     }
 
     #[test]

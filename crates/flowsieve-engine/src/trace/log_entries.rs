@@ -281,7 +281,7 @@ fn bad(name: &str, value: &str, wanted: &str) -> String {
 
 /// Returns the number of a protocol from its number or name. The name of ICMP does not tell its
 /// version.
-fn protocol_number(text: &str, is_v6: bool) -> Option<u8> {
+pub(crate) fn protocol_number(text: &str, is_v6: bool) -> Option<u8> {
     const NAMES: [(&str, u8); 9] = [
         ("udp", 17),
         ("tcp", 6),
