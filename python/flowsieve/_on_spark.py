@@ -103,8 +103,8 @@ def count(
         top: List this many keys with the most distinct others on the page.
         save_filter: Save the filter for `flowsieve filter`; needs --slice all.
         manifest: A file with more captures, one a line.
-        task_bytes: Bytes that a task reads: smaller files are read together, larger plain pcap files are divided.
-            Default: by size and threads, 256 MB at most.
+        task_bytes: Bytes that a task reads, or up to twice as many at the end of a file: smaller files are read
+            together, larger plain pcap files are divided. Default: by size and threads, 256 MB at most.
         partitions: Reduce tasks. Default: by size, as many as Spark has threads at least.
         storage_options: Arguments of fsspec for remote files.
         skip_unreadable: A file that cannot be read is listed with its error, and its packets are missing.
@@ -170,8 +170,8 @@ def export(
         threads: Threads; results do not depend on them [default: all processors]
         names: Whose names the fields have. Default: flowsieve.
         manifest: A file with more captures, one a line.
-        task_bytes: Bytes that a task reads: smaller files are read together, larger plain pcap files are divided.
-            Default: by size and threads, 256 MB at most.
+        task_bytes: Bytes that a task reads, or up to twice as many at the end of a file: smaller files are read
+            together, larger plain pcap files are divided. Default: by size and threads, 256 MB at most.
         partitions: Reduce tasks. Default: by size, as many as Spark has threads at least.
         storage_options: Arguments of fsspec for remote files.
         skip_unreadable: A file that cannot be read is listed with its error, and its packets are missing.
@@ -243,8 +243,8 @@ def flows(
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
         manifest: A file with more captures, one a line.
-        task_bytes: Bytes that a task reads: smaller files are read together, larger plain pcap files are divided.
-            Default: by size and threads, 256 MB at most.
+        task_bytes: Bytes that a task reads, or up to twice as many at the end of a file: smaller files are read
+            together, larger plain pcap files are divided. Default: by size and threads, 256 MB at most.
         partitions: Reduce tasks. Default: by size, as many as Spark has threads at least.
         storage_options: Arguments of fsspec for remote files.
         skip_unreadable: A file that cannot be read is listed with its error, and its packets are missing.
@@ -324,8 +324,8 @@ def top(
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
         manifest: A file with more captures, one a line.
-        task_bytes: Bytes that a task reads: smaller files are read together, larger plain pcap files are divided.
-            Default: by size and threads, 256 MB at most.
+        task_bytes: Bytes that a task reads, or up to twice as many at the end of a file: smaller files are read
+            together, larger plain pcap files are divided. Default: by size and threads, 256 MB at most.
         partitions: Reduce tasks. Default: by size, as many as Spark has threads at least.
         storage_options: Arguments of fsspec for remote files.
         skip_unreadable: A file that cannot be read is listed with its error, and its packets are missing.

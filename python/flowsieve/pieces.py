@@ -348,7 +348,7 @@ def plan(
         command: What is run.
         captures: Paths that all workers see, or addresses such as ``s3://`` that fsspec opens; patterns and directories too.
         tasks: How many tasks run at once: the bytes of a task follow from it.
-        task_bytes: Bytes that a task reads: smaller files are read together, larger plain pcap files are divided.
+        task_bytes: Bytes that a task reads, or up to twice as many at the end of a file: smaller files are read together, larger plain pcap files are divided.
         manifest: A file with more captures, one a line.
         storage_options: Arguments of fsspec for remote files.
         skip_unreadable: A file that cannot be read is listed with its error, and its packets are missing.
