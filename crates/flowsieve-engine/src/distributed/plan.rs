@@ -82,7 +82,7 @@ impl Outline<'_> {
     }
 
     /// Returns what turns packets into elements.
-    pub(super) fn maker(&self) -> Box<dyn BatchBuilder<Batch = ElementBatch>> {
+    pub(super) fn builder(&self) -> Box<dyn BatchBuilder<Batch = ElementBatch>> {
         match self.run {
             Run::Count(plan) => Box::new(plan.extractor(false, self.form() == Form::Bytes)),
             Run::Top(plan) => Box::new(TopExtractor::new(plan)),

@@ -25,7 +25,7 @@ const BYTES_A_SHARD: usize = 256;
 /// Call [`Self::finish`] after the last part: only it reports whether the bytes could be read.
 pub struct PieceReader {
     capture: Option<Capture>,
-    maker: Box<dyn BatchBuilder<Batch = ElementBatch>>,
+    builder: Box<dyn BatchBuilder<Batch = ElementBatch>>,
     grid: SliceGrid,
     shards: u32,
     form: Form,
@@ -116,7 +116,7 @@ impl PieceReader {
         }
         Self {
             capture,
-            maker: plan.maker(),
+            builder: plan.builder(),
             grid,
             shards: plan.shards.max(1),
             form: plan.form(),
@@ -151,7 +151,7 @@ impl PieceReader {
         };
         self.batch.clear();
         let before = self.input.packets_before + self.input.packets;
-        match read_batch(capture, &*self.maker, &mut self.batch, before) {
+        match read_batch(capture, &*self.builder, &mut self.batch, before) {
             Ok(true) => return self.take(),
             Ok(false) => {}
             Err(error) if is_refusal(&error) => self.unreadable = Some(error),

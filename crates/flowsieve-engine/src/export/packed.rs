@@ -22,7 +22,7 @@ use std::ops::Range;
 /// and bytes the compact form.
 #[derive(Debug)]
 pub(crate) struct PackedSightingBuilder {
-    maker: SightingBatchBuilder,
+    builder: SightingBatchBuilder,
     form: PackedForm,
 }
 
@@ -57,7 +57,7 @@ impl PackedForm {
 
 impl PackedSightingBuilder {
     pub(crate) fn of(plan: &ExportPlan, digester: Digester) -> Self {
-        Self { maker: SightingBatchBuilder::new(plan), form: PackedForm::of(plan, digester) }
+        Self { builder: SightingBatchBuilder::new(plan), form: PackedForm::of(plan, digester) }
     }
 }
 
@@ -66,7 +66,7 @@ impl BatchBuilder for PackedSightingBuilder {
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         let mut made = SightingBatch::default();
-        self.maker.append(batch, &mut made);
+        self.builder.append(batch, &mut made);
         let first = out.append_packets(&made.times_ns, &made.skipped);
         let mut last = None;
         let mut number = 0;

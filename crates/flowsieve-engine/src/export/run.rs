@@ -41,10 +41,10 @@ fn packets(
     sink: &mut dyn ExportSink,
     watch: &dyn Watch,
 ) -> Result<ExportSummary, RunError> {
-    let maker = Arc::new(PacketRowBuilder::new(&plan.trace.headers));
+    let builder = Arc::new(PacketRowBuilder::new(&plan.trace.headers));
     let mut totals = ExportTotals::default();
     let (inputs, interrupted) = thread::scope(|scope| {
-        let merge = plan.trace.feeds(scope, watch, &maker, plan.ahead(), false);
+        let merge = plan.trace.feeds(scope, watch, &builder, plan.ahead(), false);
         merge.drain(watch, |_, feed, packets| {
             let Feed { batch, cursor, .. } = feed;
             let first = cursor.packet - cursor.skipped;
@@ -113,8 +113,8 @@ fn order(
     watch: &dyn Watch,
 ) -> Result<(Vec<InputResult>, SliceSet), RunError> {
     thread::scope(|scope| {
-        let maker = Arc::new(TimeBuilder);
-        let merge = plan.trace.feeds(scope, watch, &maker, plan.ahead(), false);
+        let builder = Arc::new(TimeBuilder);
+        let merge = plan.trace.feeds(scope, watch, &builder, plan.ahead(), false);
         let mut order = Order::new(grid(slicing, merge.first_ns()));
         let mut packets_before = 0;
         let (inputs, _) = merge.drain(watch, |_, feed, packets| {
@@ -141,11 +141,11 @@ fn elements_but(
     let ExportWhat::Elements { kind, slicing, memory_bytes, .. } = plan.what else {
         unreachable!("packets are no elements");
     };
-    let maker = Arc::new(SightingBatchBuilder::new(plan));
+    let builder = Arc::new(SightingBatchBuilder::new(plan));
     let mut packets_before = 0;
     let mut skips = BTreeMap::new();
     let (inputs, interrupted, mut totals, late) = thread::scope(|scope| {
-        let merge = plan.trace.feeds(scope, watch, &maker, plan.ahead(), false);
+        let merge = plan.trace.feeds(scope, watch, &builder, plan.ahead(), false);
         let grid = grid(slicing, merge.first_ns());
         let mut slices = Slices::new(kind, grid, memory_bytes, disordered, sink);
         let (inputs, interrupted) = merge.drain(watch, |_, feed, packets| {

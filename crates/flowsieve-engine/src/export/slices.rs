@@ -61,7 +61,7 @@ struct Slice {
     /// It has had elements, though some may have left.
     is_used: bool,
     /// Its sightings wait until all are there.
-    is_gathered: bool,
+    is_waiting: bool,
 }
 
 /// Sightings of a slice that wait.
@@ -77,7 +77,7 @@ pub(super) enum Goal {
     /// Into an open slice.
     Slice(usize),
     /// To those of this slice that wait.
-    Gathered(i64),
+    Waiting(i64),
     /// Each is a separate row.
     Late,
 }
@@ -130,13 +130,13 @@ impl<'a> Slices<'a> {
             Place::Open(slot) => slot,
             Place::Late => {
                 let index = self.order.grid.index(time_ns);
-                let is_gathered = self.disordered.contains(index);
-                return Ok(if is_gathered { Goal::Gathered(index) } else { Goal::Late });
+                let is_waiting = self.disordered.contains(index);
+                return Ok(if is_waiting { Goal::Waiting(index) } else { Goal::Late });
             }
             Place::Replace { slot, index } => {
-                let is_gathered = self.disordered.contains(index);
+                let is_waiting = self.disordered.contains(index);
                 let opened =
-                    Slice { index, table: SliceTable::default(), is_used: false, is_gathered };
+                    Slice { index, table: SliceTable::default(), is_used: false, is_waiting };
                 if slot == self.tables.len() {
                     self.tables.push(opened);
                 } else {
@@ -147,7 +147,7 @@ impl<'a> Slices<'a> {
             }
         };
         let slice = &self.tables[slot];
-        Ok(if slice.is_gathered { Goal::Gathered(slice.index) } else { Goal::Slice(slot) })
+        Ok(if slice.is_waiting { Goal::Waiting(slice.index) } else { Goal::Slice(slot) })
     }
 
     /// Reads ahead the memory that the next sightings need.
@@ -170,7 +170,7 @@ impl<'a> Slices<'a> {
         self.totals.bytes += u64::from(sighting.bytes);
         match goal {
             Goal::Slice(slot) => self.add(slot, time_ns, sighting, name),
-            Goal::Gathered(index) => {
+            Goal::Waiting(index) => {
                 self.gathered.add(index, |waiting| waiting.push(time_ns, sighting, name))
             }
             Goal::Late => self.late(time_ns, sighting, name),
@@ -231,7 +231,7 @@ impl<'a> Slices<'a> {
                 index,
                 table: SliceTable::default(),
                 is_used: false,
-                is_gathered: false,
+                is_waiting: false,
             }];
         }
         for (time_ns, sighting) in &waiting.sightings {

@@ -55,28 +55,28 @@ pub(super) struct Output<'a> {
 /// Reads all inputs into the consumer.
 pub(super) fn read<T: FlowConsumer>(
     plan: &FlowPlan,
-    taker: &mut T,
+    consumer: &mut T,
     sink: &mut dyn FlowSink,
     watch: &dyn Watch,
 ) -> Result<(Vec<InputResult>, FlowTotals), RunError> {
-    let maker = FlowBatchBuilder::new(&plan.trace.headers, plan.bidirectional, T::TAKES_LOGS);
-    let maker = Arc::new(maker.for_shards(taker.shards()));
+    let builder = FlowBatchBuilder::new(&plan.trace.headers, plan.bidirectional, T::TAKES_LOGS);
+    let builder = Arc::new(builder.for_shards(consumer.shards()));
     let threads = plan.trace.threads.saturating_sub(1);
     let is_live = plan.trace.stream_delay_ns().is_some();
-    let mut taking = Consuming {
+    let mut consuming = Consuming {
         output: Output { totals: FlowTotals::default(), sink },
-        taker,
+        consumer,
         is_live,
         clock: PacketClock::new(),
         expires_ns: i64::MIN,
         flushed: Instant::now(),
     };
     let read: Result<_, RunError> = thread::scope(|scope| {
-        let merge = plan.trace.feeds(scope, watch, &maker, threads, is_live);
-        merge.drain_into(watch, &mut taking)
+        let merge = plan.trace.feeds(scope, watch, &builder, threads, is_live);
+        merge.drain_into(watch, &mut consuming)
     });
     let (inputs, interrupted) = read?;
-    let mut totals = taking.output.totals;
+    let mut totals = consuming.output.totals;
     totals.interrupted = interrupted;
     Ok((inputs, totals))
 }
@@ -84,7 +84,7 @@ pub(super) fn read<T: FlowConsumer>(
 /// Consumes packets as they come.
 struct Consuming<'a, 's, T> {
     output: Output<'s>,
-    taker: &'a mut T,
+    consumer: &'a mut T,
     /// Flows are shown as they end.
     is_live: bool,
     clock: PacketClock,
@@ -116,9 +116,9 @@ impl<T: FlowConsumer> Consuming<'_, '_, T> {
                 now_ns >= self.expires_ns
             });
             let until = last.map_or(end, |last| first + last + 1);
-            self.output.take(&feed.batch, &mut feed.cursor, until, self.taker)?;
+            self.output.take(&feed.batch, &mut feed.cursor, until, self.consumer)?;
             if last.is_some() {
-                self.expires_ns = self.taker.expire(now_ns, &mut self.output)?;
+                self.expires_ns = self.consumer.expire(now_ns, &mut self.output)?;
             }
         }
         self.flush()
@@ -144,18 +144,18 @@ impl<T: FlowConsumer> PacketConsumer<Feed<FlowBatchBuilder>, RunError> for Consu
         let (first, end) = (feed.cursor.packet, feed.cursor.packet + packets);
         if first == 0
             && end == feed.batch.times_ns.len()
-            && let Some(spare) = self.taker.spare()
+            && let Some(spare) = self.consumer.spare()
         {
             let batch = mem::replace(&mut feed.batch, spare);
             // The spare batch is empty: nothing is at hand until the next one.
             feed.cursor = FlowCursor::default();
             self.output.note(&batch)?;
-            return self.taker.push_batch(batch, &mut self.output);
+            return self.consumer.push_batch(batch, &mut self.output);
         }
         if self.is_live {
             return self.consume_live(feed, end);
         }
-        self.output.take(&feed.batch, &mut feed.cursor, end, self.taker)
+        self.output.take(&feed.batch, &mut feed.cursor, end, self.consumer)
     }
 
     fn patience(&self) -> Option<Duration> {
@@ -215,7 +215,7 @@ impl Output<'_> {
         batch: &FlowBatch,
         cursor: &mut FlowCursor,
         end: usize,
-        taker: &mut impl FlowConsumer,
+        consumer: &mut impl FlowConsumer,
     ) -> Result<(), RunError> {
         let (first, first_skipped) = (cursor.packet, cursor.skipped);
         let mut bytes = 0;
@@ -234,7 +234,7 @@ impl Output<'_> {
             if cursor.rows.flow == prefetched {
                 prefetched =
                     batch.rows.flows.len().min(cursor.rows.flow + (end - number).min(PREFETCHED));
-                taker.prefetch(&batch.rows.flows[cursor.rows.flow..prefetched]);
+                consumer.prefetch(&batch.rows.flows[cursor.rows.flow..prefetched]);
             }
             bytes += u64::from(packet.bytes);
             let message_here = |cursor: &FlowCursor| {
@@ -242,7 +242,7 @@ impl Output<'_> {
                 message.filter(|message| message.packet as usize == cursor.rows.flow)
             };
             let name = message_here(cursor).map(|_| batch.rows.names.get(cursor.rows.message));
-            taker.take(Arrival { time_ns, packet, name }, self)?;
+            consumer.take(Arrival { time_ns, packet, name }, self)?;
             while let Some(message) = message_here(cursor) {
                 let name = batch.rows.names.get(cursor.rows.message);
                 self.sink.dns(&message.record(time_ns, packet, name))?;

@@ -34,14 +34,14 @@ struct Compact {
 /// form.
 #[derive(Debug)]
 pub(crate) struct PackedFlowBuilder {
-    maker: FlowBatchBuilder,
+    builder: FlowBatchBuilder,
     digester: Digester,
 }
 
 impl PackedFlowBuilder {
     pub(crate) fn of(plan: &FlowPlan, digester: Digester) -> Self {
-        let maker = FlowBatchBuilder::new(&plan.trace.headers, plan.bidirectional, false);
-        Self { maker, digester }
+        let builder = FlowBatchBuilder::new(&plan.trace.headers, plan.bidirectional, false);
+        Self { builder, digester }
     }
 }
 
@@ -50,7 +50,7 @@ impl BatchBuilder for PackedFlowBuilder {
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         let mut made = FlowBatch::default();
-        self.maker.append(batch, &mut made);
+        self.builder.append(batch, &mut made);
         out.append_packets(&made.times_ns, &made.skipped);
         let mut message = 0;
         let mut bytes = Vec::new();

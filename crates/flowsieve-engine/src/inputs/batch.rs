@@ -55,7 +55,7 @@ impl<M: BatchBuilder> BatchBuilder for OneOfMany<'_, M> {
 }
 
 /// The outcome of reading a batch.
-enum Made {
+enum BatchOutcome {
     Batch,
     End,
     /// The builder panicked at the packet with this number in the batch.
@@ -73,21 +73,21 @@ pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
     let already = out.times_ns().len() as u64;
     let made = catch_panic(|| {
         let Some(batch) = capture.next_batch()? else {
-            return Ok(Made::End);
+            return Ok(BatchOutcome::End);
         };
         Ok(match catch_panic(|| builder.append(batch, out)) {
-            Ok(()) => Made::Batch,
+            Ok(()) => BatchOutcome::Batch,
             Err(gone) => {
                 let (place, gone) = culprit(builder, batch).unwrap_or((0, gone));
-                Made::Broken(place, gone)
+                BatchOutcome::Broken(place, gone)
             }
         })
     });
     let (place, gone) = match made {
         Ok(Err(error)) => return Err(error),
-        Ok(Ok(Made::End)) => return Ok(false),
-        Ok(Ok(Made::Batch)) => return Ok(true),
-        Ok(Ok(Made::Broken(place, gone))) => (place, gone),
+        Ok(Ok(BatchOutcome::End)) => return Ok(false),
+        Ok(Ok(BatchOutcome::Batch)) => return Ok(true),
+        Ok(Ok(BatchOutcome::Broken(place, gone))) => (place, gone),
         // The reader itself.
         Err(gone) => (0, gone),
     };

@@ -75,11 +75,14 @@ impl<I, E, F: FnMut(usize, &mut I, usize) -> Result<(), E>> PacketConsumer<I, E>
     }
 }
 
-/// Waits for the next packets, and tells the taker when that takes long.
-fn await_next<I: Input, E>(input: &mut I, taker: &mut impl PacketConsumer<I, E>) -> Result<(), E> {
-    if let Some(patience) = taker.patience() {
+/// Waits for the next packets, and tells the consumer when that takes long.
+fn await_next<I: Input, E>(
+    input: &mut I,
+    consumer: &mut impl PacketConsumer<I, E>,
+) -> Result<(), E> {
+    if let Some(patience) = consumer.patience() {
         while !input.wait(patience) {
-            taker.idle()?;
+            consumer.idle()?;
         }
     }
     Ok(())
@@ -310,24 +313,24 @@ impl<'a, I: Input> Merge<'a, I> {
         self.drain_into(watch, &mut TakeBy(take))
     }
 
-    /// Like [`drain`](Self::drain), with a taker that is told when no packets come.
+    /// Like [`drain`](Self::drain), with a consumer that is told when no packets come.
     pub(crate) fn drain_into<E: From<Broken>>(
         mut self,
         watch: &dyn Watch,
-        taker: &mut impl PacketConsumer<I, E>,
+        consumer: &mut impl PacketConsumer<I, E>,
     ) -> Result<(Vec<InputResult>, bool), E> {
         // Packets read before the flag was set are still taken; then the readers end, and the loop.
         while !self.open.is_empty() {
-            let empty = catch_panic(|| self.take_at_hand(taker)).map_err(|gone| {
+            let empty = catch_panic(|| self.take_at_hand(consumer)).map_err(|gone| {
                 let (at, packets) = self.taking;
                 let result = &self.inputs[self.open[at].number];
                 gone.at(&result.path, result.packets, packets as u64)
             })??;
             if let Some(at) = empty {
-                await_next(&mut self.open[at].input, taker)?;
+                await_next(&mut self.open[at].input, consumer)?;
                 self.refill_or_end(at);
             }
-            self.open_due(watch, |input| await_next(input, taker))?;
+            self.open_due(watch, |input| await_next(input, consumer))?;
             if self.packets - self.reported >= PACKETS_A_REPORT {
                 self.reported = self.packets;
                 let open = self.open.iter().map(|open| &open.bytes);
@@ -348,7 +351,7 @@ impl<'a, I: Input> Merge<'a, I> {
     /// input is due, or progress.
     fn take_at_hand<E>(
         &mut self,
-        taker: &mut impl PacketConsumer<I, E>,
+        consumer: &mut impl PacketConsumer<I, E>,
     ) -> Result<Option<usize>, E> {
         let due = self.upcoming.front().map_or(NEVER, |next| (next.first_ns, 0));
         while self.packets - self.reported < PACKETS_A_REPORT {
@@ -366,12 +369,12 @@ impl<'a, I: Input> Merge<'a, I> {
             let emptied = if (self.at_hand[at].last_ns, at) < others {
                 // An input is alone for a while.
                 let packets = count_before(others, at, self.open[at].input.times_ns());
-                self.take_run(taker, at, packets)?;
+                self.take_run(consumer, at, packets)?;
                 self.passed(at)
             } else {
                 let last = last.max(first).min((last_before(due, 0), usize::MAX));
                 self.put_in_order(first_ns, last);
-                self.take_in_order(taker)?
+                self.take_in_order(consumer)?
             };
             if emptied.is_some() {
                 return Ok(emptied);
@@ -399,12 +402,12 @@ impl<'a, I: Input> Merge<'a, I> {
     /// at hand.
     fn take_in_order<E>(
         &mut self,
-        taker: &mut impl PacketConsumer<I, E>,
+        consumer: &mut impl PacketConsumer<I, E>,
     ) -> Result<Option<usize>, E> {
         let (open, order, taking) = (&mut self.open, &mut self.order, &mut self.taking);
-        let are_taken = taker.take_together(&mut Together { open, order, taking })?;
+        let are_taken = consumer.take_together(&mut Together { open, order, taking })?;
         while !are_taken && let Some((at, packets)) = self.order.next_run() {
-            self.take_run(taker, at, packets)?;
+            self.take_run(consumer, at, packets)?;
         }
         // The last packet that was put in order was the last of at most one input.
         let mut emptied = None;
@@ -421,13 +424,13 @@ impl<'a, I: Input> Merge<'a, I> {
     /// Has the next packets of an input taken.
     fn take_run<E>(
         &mut self,
-        taker: &mut impl PacketConsumer<I, E>,
+        consumer: &mut impl PacketConsumer<I, E>,
         at: usize,
         packets: usize,
     ) -> Result<(), E> {
         self.taking = (at, packets);
         let Open { number, input, .. } = &mut self.open[at];
-        taker.take(*number, input, packets)?;
+        consumer.take(*number, input, packets)?;
         input.pass(packets);
         self.count(at, packets);
         Ok(())

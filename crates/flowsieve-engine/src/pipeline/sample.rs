@@ -95,14 +95,14 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Brok
     };
     let digester = Digester::new(0);
     let extractor = Extractor::new(plan.rule.clone(), &plan.trace.headers, digester, true, true);
-    let maker = Arc::new(extractor);
+    let builder = Arc::new(extractor);
     let mut result =
         SampleResult { selection: plan.trace.selection.clone(), ..SampleResult::default() };
     let read = thread::scope(|scope| {
         // No input is due before those in front of it are at their end.
         let sources = plan.trace.sources().into_iter();
         let sources = sources.map(|source| (source, i64::MAX));
-        let begin = |capture, _| Feed::start(scope, capture, &maker, 0, 0);
+        let begin = |capture, _| Feed::start(scope, capture, &builder, 0, 0);
         let merge = Merge::with_times(sources, plan.trace.input_format, watch, begin);
         merge.drain(watch, |_, feed, packets| {
             let Feed { batch, cursor, .. } = feed;
