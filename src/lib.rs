@@ -41,7 +41,8 @@
 //! `examples/` has six short programs.
 //!
 //! Features on by default: `cli` (the program), `parquet` (results in Parquet, and [`index`], whose
-//! records are Parquet), `zstd` (captures compressed by zstd). And `arrow`: results as Arrow record
+//! records are Parquet), `reproduce` (the papers' experiments, a command of the program), `zstd`
+//! (captures compressed by zstd). And `arrow`: results as Arrow record
 //! batches.
 
 #![cfg_attr(test, allow(clippy::excessive_nesting, reason = "tests loop over all cases"))]
@@ -51,6 +52,7 @@
 #[doc(hidden)]
 pub mod cli;
 mod count;
+#[cfg(feature = "reproduce")]
 #[doc(hidden)]
 pub mod experiments;
 #[doc(hidden)]

@@ -29,6 +29,7 @@ mod progress;
 #[cfg(test)]
 mod reference_tests;
 mod replaced;
+#[cfg(feature = "reproduce")]
 mod reproduce;
 mod run;
 mod same_file;
@@ -231,6 +232,7 @@ pub(crate) enum Command {
     /// dictionary takes its words from the file in `FLOWSIEVE_WORDS` (one per line); without it, it
     /// makes words up and says so.
     #[command(display_order = 9)]
+    #[cfg(feature = "reproduce")]
     Reproduce(reproduce::ReproduceArgs),
     /// Rank hosts, ports or names by how many distinct others each has
     ///
@@ -407,6 +409,7 @@ impl Command {
             Self::Index(args) => index::run(args, run),
             Self::Man(args) => man::run(args, run),
             Self::Plan(args) => plan::run(args, run),
+            #[cfg(feature = "reproduce")]
             Self::Reproduce(args) => reproduce::run(args, run),
             Self::Top(args) => top::run(args, run),
             #[cfg(feature = "toy")]

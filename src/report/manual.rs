@@ -5,10 +5,12 @@ use super::cell::Kind;
 use super::column::{Column, Columns};
 use super::export_model::export_columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
+#[cfg(feature = "reproduce")]
+use super::reproduce_model;
 use super::{
     compare_each, compare_model, compare_structures, count_combinations, count_model, dedup,
-    export_model, filter_info, flows_model, index, index_stats, plan_model, reproduce_model,
-    run_view, top_model, traffic_table,
+    export_model, filter_info, flows_model, index, index_stats, plan_model, run_view, top_model,
+    traffic_table,
 };
 use crate::elements::ElementKind;
 
@@ -17,7 +19,10 @@ type Tables = Vec<(&'static str, Vec<FieldDoc>)>;
 
 /// Returns all tables.
 pub fn tables() -> Tables {
-    [tables_of_packets(), tables_of_structures(), other_tables()].concat()
+    let all = [tables_of_packets(), tables_of_structures(), other_tables()].concat();
+    #[cfg(feature = "reproduce")]
+    let all = [all, tables_of_experiments()].concat();
+    all
 }
 
 /// Returns the tables of counts, flows and exports.
@@ -98,6 +103,16 @@ fn other_tables() -> Tables {
         ("stats.captures", table(&index_stats::capture_columns())),
         ("verify.index", table(&index_stats::verified_columns())),
         ("verify.problems", table(&index_stats::problem_columns())),
+        ("top.parameters", table(&top_model::parameter_columns())),
+        ("top.keys", table(&top_model::key_columns())),
+        ("top.totals", table(&top_model::total_columns())),
+    ]
+}
+
+/// Returns the tables of experiments.
+#[cfg(feature = "reproduce")]
+fn tables_of_experiments() -> Tables {
+    vec![
         ("reproduce.parameters", table(&reproduce_model::parameter_columns())),
         ("reproduce.experiments", table(&reproduce_model::experiment_columns())),
         ("reproduce.listed", table(&reproduce_model::listed_columns())),
@@ -105,9 +120,6 @@ fn other_tables() -> Tables {
         ("reproduce.charts", table(&reproduce_model::chart_columns())),
         ("reproduce.axes", table(&reproduce_model::axis_columns())),
         ("reproduce.curves", table(&reproduce_model::curve_columns())),
-        ("top.parameters", table(&top_model::parameter_columns())),
-        ("top.keys", table(&top_model::key_columns())),
-        ("top.totals", table(&top_model::total_columns())),
     ]
 }
 

@@ -40,6 +40,7 @@ mod layout;
 pub mod manual;
 #[cfg(all(test, feature = "cli"))]
 mod manual_tests;
+#[cfg(feature = "reproduce")]
 mod markdown;
 mod markup;
 mod number;
@@ -49,7 +50,9 @@ mod plan_document;
 mod plan_model;
 #[cfg(feature = "arrow")]
 mod record_batches;
+#[cfg(feature = "reproduce")]
 mod reproduce_document;
+#[cfg(feature = "reproduce")]
 mod reproduce_model;
 mod rows;
 mod run_view;
@@ -86,6 +89,7 @@ pub use index_stats::{index_check, index_stats};
 pub use plan_model::PlanReport;
 #[cfg(feature = "arrow")]
 pub use record_batches::RecordBatches;
+#[cfg(feature = "reproduce")]
 pub use reproduce_model::{ReproduceReport, write_experiments};
 pub use terminal::TerminalStyle;
 pub use top_page::TopPage;
