@@ -415,7 +415,10 @@ def report(plan: Plan, reduced: Iterable[Reduced]) -> Any:
 
 
 def _room_of_call(calls: int, all_here: bool = False) -> int | None:
-    """Bytes that this machine has for each of so many calls, if all of them, or one for each processor, run here at once."""
+    """Returns the bytes of memory for each call on this machine; None if the system does not say.
+
+    With `all_here` all calls run on this machine at once, without it at most one for each processor.
+    """
     left = room()
     return left and left // (calls if all_here else min(calls, os.cpu_count() or 1))
 

@@ -10,7 +10,7 @@ use crate::filters::{
     SpecError, Workload,
 };
 
-/// One that does not fit, or cannot be.
+/// Why a structure cannot be built: it needs more memory, or does not exist for these elements.
 #[derive(Clone, Debug)]
 pub(super) struct Unfit {
     pub(super) needed_bytes: Option<u64>,
@@ -33,7 +33,11 @@ impl From<SpecError> for Unfit {
     }
 }
 
-/// The structure of this size, made for the elements that are expected.
+/// Chooses the structure of this size for the expected elements.
+///
+/// # Errors
+///
+/// The structure needs more memory, or cannot be built for these elements.
 pub(super) fn design(
     contender: Contender,
     size: u64,
@@ -70,7 +74,7 @@ pub(super) fn design(
     Ok(CounterSpec::Filter(given.unwrap_or(spec)))
 }
 
-/// The filter of this size, with the number of hash functions that is best for what is expected.
+/// Chooses the filter of this size, with the best number of hash functions for the expected elements.
 ///
 /// # Errors
 ///
@@ -154,7 +158,7 @@ fn best_probes(spec: &FilterSpec, expected: &Expected) -> Option<u32> {
 /// Hash functions of structures with equal arrays, as in the paper.
 const PAPER_PROBES: u32 = 4;
 
-/// The filter with arrays of so many bits each; `None` if it has no arrays.
+/// Returns the filter with arrays of `bits` bits each, or `None` if this kind has no arrays.
 pub(super) fn with_arrays(
     kind: FilterKind,
     attributes: usize,

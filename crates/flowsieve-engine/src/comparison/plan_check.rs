@@ -7,10 +7,10 @@ use super::{ComparePlan, Contender};
 use crate::memory::can_allocate;
 use crate::pipeline::{PlanError, RunError};
 
-/// Sizes of a sweep, at most.
+/// Maximum number of sizes in a sweep.
 const MAX_SIZES: usize = 64;
 
-/// Replicates, at most.
+/// Maximum number of replicates.
 const MAX_SEEDS: u32 = 10_000;
 
 /// Memory that must be left for sets and threads when the structures are made.
@@ -131,11 +131,11 @@ impl ComparePlan {
         )))
     }
 
-    /// Asks the system whether it would give the memory of all structures, before anything is read.
+    /// Checks, before anything is read, that the system gives the memory of all structures.
     ///
     /// # Errors
     ///
-    /// It would not.
+    /// The system refuses the memory.
     #[doc(hidden)]
     pub fn check_memory(&self) -> Result<(), RunError> {
         self.check_bytes(self.structure_bytes(self.sizes.of_user()))

@@ -8,8 +8,7 @@ use crate::hashing::Digest;
 use crate::memory::can_allocate;
 use std::sync::Arc;
 
-/// The list that is kept of a slice: digests of its first sightings in the order of the trace, and questions
-/// about it.
+/// Digests of a slice's first sightings, in the order of the trace, and the questions about it.
 #[derive(Debug, Default)]
 pub(super) struct SliceList {
     /// Digests of whole elements.
@@ -52,7 +51,7 @@ impl SliceList {
     }
 }
 
-/// A slice with what is left of it.
+/// A closed slice: its number, its truth, and its list while that is kept.
 #[derive(Debug)]
 pub(super) struct ClosedList {
     /// Number of the slice in the grid.
@@ -62,7 +61,7 @@ pub(super) struct ClosedList {
     pub(super) list: Option<Arc<SliceList>>,
 }
 
-/// Everything that was read.
+/// The slices of the whole trace.
 pub(super) struct Collected {
     /// The slices, in the order in which they closed.
     pub(super) slices: Vec<ClosedList>,
