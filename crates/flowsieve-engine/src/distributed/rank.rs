@@ -87,8 +87,8 @@ impl SliceRanking {
     }
 
     /// Ranks the parts of one shard of one slice, which may come in any order. Parts of pieces that
-    /// do not count are ignored, as is the second copy of a part. Returns `None` if no packet is
-    /// left.
+    /// do not count are ignored, as is the second copy of a part. Returns `None` if no part counts
+    /// or the slice has no packet.
     ///
     /// # Errors
     ///
@@ -101,6 +101,9 @@ impl SliceRanking {
         table: &InputTable,
     ) -> Result<Option<RankedSlice>, PieceError> {
         let mut elements = TraceOrder::new(slice, shard, parts, table)?;
+        if elements.parts.is_empty() {
+            return Ok(None);
+        }
         if shard > 0 {
             let ranked = self.exact(shard, &mut elements)?;
             return Ok(Some(RankedSlice { slice, ranked: Ranked::Exact(ranked) }));
