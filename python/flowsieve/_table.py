@@ -172,9 +172,10 @@ class Table(Rows):
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """What is shown: names of columns that have values, and the first and last rows as text."""
         rows = self.rows(0, _SHOWN)
-        # A time is in two columns.
+        # A time is in two columns; one of them is shown, by the name of the time.
         names = [name for name in self.columns if f"{name}_ns" not in self.columns and any(row[name] is not None for row in rows)]
-        return names, [[_text(name, row[name]) for name in names] for row in rows]
+        heads = [name.removesuffix("_ns") if name.removesuffix("_ns") in self.columns else name for name in names]
+        return heads, [[_text(name, row[name]) for name in names] for row in rows]
 
     def __repr__(self) -> str:
         names, rows = self._cells()
