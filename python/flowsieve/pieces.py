@@ -173,6 +173,8 @@ class Plan:
         storage_options: dict[str, Any] | None = None,
         skip_unreadable: bool = False,
     ) -> None:
+        if min(tasks, 1 if task_bytes is None else task_bytes) < 1:
+            raise UsageError("there is at least one task, and a task reads at least one byte; choose larger tasks and task_bytes")
         self.command = words[0]
         files, self._problems = found(captures, storage_options, skip_unreadable)
         self.files = [file.path for file in files]
@@ -409,6 +411,7 @@ def report(plan: Plan, reduced: Iterable[Reduced]) -> Any:
     command = Command.over(plan.report(tallies))
     name = plan.command
     if name in ("flows", "export"):
+        tables = tables or [plan.job.columns()]
         # The first column of flows is the start under any of its names.
         return ListedFlows(command, tables, 1) if name == "flows" else ListedRows(command, tables, 0)
     return Counts(command) if name == "count" else Top(command)

@@ -444,9 +444,9 @@ impl DividedJob {
             }
             DividedPlan::Top(plan) => SliceRanking::new(plan, self.grid, self.job.shards)
                 .map(|ranking| Reducer::Top(Box::new(ranking))),
-            DividedPlan::Flows(plan, parameters) => ShardFlows::new(plan, self.job.shards)
+            DividedPlan::Flows(parameters) => ShardFlows::new(&parameters.plan, self.job.shards)
                 .map(|flows| Reducer::Flows(Box::new((flows, parameters.clone())))),
-            DividedPlan::Export(plan, parameters) => ShardRows::new(plan, self.job.shards)
+            DividedPlan::Export(parameters) => ShardRows::new(&parameters.plan, self.job.shards)
                 .map(|rows| Reducer::Export(Box::new((rows, parameters.clone())))),
         };
         Ok(Shards {
@@ -479,8 +479,8 @@ impl DividedJob {
     /// Returns an empty table with the names and types of the rows of flows or of an export.
     fn columns(&self) -> PyResult<Table> {
         let table = match &self.plan {
-            DividedPlan::Flows(_, parameters) => table_of_flows(parameters, |_| Ok(())),
-            DividedPlan::Export(_, parameters) => table_of_rows(parameters, |_| Ok(())),
+            DividedPlan::Flows(parameters) => table_of_flows(parameters, |_| Ok(())),
+            DividedPlan::Export(parameters) => table_of_rows(parameters, |_| Ok(())),
             DividedPlan::Count(_) | DividedPlan::Top(_) => {
                 return Err(wrong("the run has no rows besides its report"));
             }
@@ -541,7 +541,7 @@ impl DividedJob {
                 let summary = sums.finish(summary)?;
                 Ok(report.finish(&summary)?)
             }
-            DividedPlan::Flows(_, parameters) => {
+            DividedPlan::Flows(parameters) => {
                 let mut sums = FlowSums::default();
                 for tally in tallies.map(FlowTally::from_bytes) {
                     sums.shard(&tally?)?;
@@ -550,8 +550,8 @@ impl DividedJob {
                 let report = FlowReport::begin(format, parameters, style, Vec::new())?;
                 Ok(report.finish(&summary)?)
             }
-            DividedPlan::Export(plan, parameters) => {
-                let mut sums = RowSums::new(plan);
+            DividedPlan::Export(parameters) => {
+                let mut sums = RowSums::new(&parameters.plan);
                 for tally in tallies.map(RowTally::from_bytes) {
                     sums.shard(&tally?)?;
                 }

@@ -6,8 +6,6 @@ use super::options::{OutputArgs, ReadArgs};
 use super::run::Run;
 use super::{Command, Failure, Host, UsageError, parse};
 use flowsieve::distributed::{Outline, PiecePlan};
-use flowsieve::export::ExportPlan;
-use flowsieve::flows::FlowPlan;
 use flowsieve::pipeline::{CountPlan, CountSummary, InputResult, PlanError};
 use flowsieve::plan::TracePlan;
 use flowsieve::report::{ExportParameters, FlowParameters, ReportFormat};
@@ -36,10 +34,10 @@ pub enum DividedPlan {
     Count(CountPlan),
     /// A ranking.
     Top(TopPlan),
-    /// A list of flows, and its parameters in results.
-    Flows(FlowPlan, FlowParameters),
-    /// An export, and its parameters in results.
-    Export(ExportPlan, ExportParameters),
+    /// A list of flows.
+    Flows(FlowParameters),
+    /// An export.
+    Export(ExportParameters),
 }
 
 impl DividedRun {
@@ -91,8 +89,8 @@ impl DividedPlan {
         match self {
             Self::Count(plan) => &mut plan.trace,
             Self::Top(plan) => &mut plan.trace,
-            Self::Flows(plan, _) => &mut plan.trace,
-            Self::Export(plan, _) => &mut plan.trace,
+            Self::Flows(parameters) => &mut parameters.plan.trace,
+            Self::Export(parameters) => &mut parameters.plan.trace,
         }
     }
 
@@ -110,8 +108,8 @@ impl DividedPlan {
         match self {
             Self::Count(plan) => plan,
             Self::Top(plan) => plan,
-            Self::Flows(plan, _) => plan,
-            Self::Export(plan, _) => plan,
+            Self::Flows(parameters) => &parameters.plan,
+            Self::Export(parameters) => &parameters.plan,
         }
     }
 }

@@ -171,8 +171,7 @@ impl ExportArgs {
         refuse(&self.input.read, &self.output, &[])?;
         self.check()?;
         let plan = self.plan(&self.input.captures)?;
-        let parameters = ExportParameters::new(&plan, self.names);
-        let plan = DividedPlan::Export(plan, parameters);
+        let plan = DividedPlan::Export(ExportParameters::new(&plan, self.names));
         Ok(plan.run(self.format, &self.output, self.speech.is_quiet()))
     }
 

@@ -198,7 +198,7 @@ impl FlowsArgs {
         self.check()?;
         let plan = self.plan(&self.input.captures)?;
         let parameters = FlowParameters::new(&plan, self.memory, false, self.names);
-        let plan = DividedPlan::Flows(plan, parameters);
+        let plan = DividedPlan::Flows(parameters);
         Ok(plan.run(self.format.format, &self.output, self.speech.is_quiet()))
     }
 

@@ -84,8 +84,9 @@ impl<'a> FirstSightings<'a> {
         let FirstSighting { since_ns, bytes } = self.values.next()?;
         let time_ns = self.time_ns.checked_add_unsigned(since_ns);
         self.time_ns = time_ns.ok_or_else(|| self.values.error("a time is beyond the range"))?;
-        if bytes.is_empty() || bytes.len() > usize::from(u16::MAX) {
-            return Err(self.values.error("an element has no bytes, or too many"));
+        // The root's name has no bytes.
+        if bytes.len() > usize::from(u16::MAX) {
+            return Err(self.values.error("an element has too many bytes"));
         }
         Ok(Some((self.time_ns, bytes)))
     }

@@ -101,12 +101,10 @@ impl SliceRanking {
         table: &InputTable,
     ) -> Result<Option<RankedSlice>, PieceError> {
         let mut elements = TraceOrder::new(slice, shard, parts, table)?;
-        if elements.parts.is_empty() {
-            return Ok(None);
-        }
         if shard > 0 {
-            let ranked = self.exact(shard, &mut elements)?;
-            return Ok(Some(RankedSlice { slice, ranked: Ranked::Exact(ranked) }));
+            let counts = !elements.parts.is_empty();
+            let exact = counts.then(|| self.exact(shard, &mut elements)).transpose()?;
+            return Ok(exact.map(|exact| RankedSlice { slice, ranked: Ranked::Exact(exact) }));
         }
         let Some((first_ns, last_ns)) = elements.times_ns.filter(|_| elements.packets > 0) else {
             return Ok(None);
