@@ -101,10 +101,9 @@ impl SliceRanking {
         table: &InputTable,
     ) -> Result<Option<RankedSlice>, PieceError> {
         let mut elements = TraceOrder::new(slice, shard, parts, table)?;
-        if shard > 0 {
-            let counts = !elements.parts.is_empty();
-            let exact = counts.then(|| self.exact(shard, &mut elements)).transpose()?;
-            return Ok(exact.map(|exact| RankedSlice { slice, ranked: Ranked::Exact(exact) }));
+        if shard > 0 && !elements.parts.is_empty() {
+            let ranked = self.exact(shard, &mut elements)?;
+            return Ok(Some(RankedSlice { slice, ranked: Ranked::Exact(ranked) }));
         }
         let Some((first_ns, last_ns)) = elements.times_ns.filter(|_| elements.packets > 0) else {
             return Ok(None);
