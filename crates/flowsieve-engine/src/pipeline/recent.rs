@@ -43,6 +43,8 @@ struct Closed {
     sum: SliceSum,
     /// `None` if the journal was too long, could not be written, or was taken.
     journal: Option<Extent>,
+    /// It is being counted again, and will be closed again.
+    is_open: bool,
 }
 
 type SharedFile = Rc<RefCell<SpooledTempFile>>;
@@ -89,16 +91,16 @@ impl Recent {
         let journal = journal.and_then(|journal| self.write(journal).ok());
         self.bytes += journal.as_ref().map_or(0, |extent| extent.bytes);
         self.unshown.insert(index);
-        self.slices.insert(index, Closed { sum, journal });
+        self.slices.insert(index, Closed { sum, journal, is_open: false });
     }
 
-    /// The lowest slice, if there are too many.
+    /// The lowest slice that is not open again, if there are too many.
     pub(super) fn overflow(&mut self) -> Option<SliceSum> {
         let (slices, bytes) = self.limits;
         if self.slices.len() <= slices && self.bytes <= bytes {
             return None;
         }
-        let (&index, _) = self.slices.first_key_value()?;
+        let (&index, _) = self.slices.iter().find(|(_, closed)| !closed.is_open)?;
         self.remove(index)
     }
 
@@ -112,7 +114,7 @@ impl Recent {
     }
 
     fn remove(&mut self, index: i64) -> Option<SliceSum> {
-        let Closed { sum, journal } = self.slices.remove(&index)?;
+        let Closed { sum, journal, .. } = self.slices.remove(&index)?;
         self.bytes -= journal.map_or(0, |extent| extent.bytes);
         self.unshown.remove(&index);
         Some(sum)
@@ -135,7 +137,9 @@ impl Recent {
         let closed = self.slices.get_mut(&index)?;
         let extent = closed.journal.take()?;
         self.bytes -= extent.bytes;
-        Some((closed.sum.slice, extent.read().ok()?))
+        let journal = extent.read().ok()?;
+        closed.is_open = true;
+        Some((closed.sum.slice, journal))
     }
 
     /// All slices.
@@ -210,6 +214,20 @@ mod tests {
         assert_eq!(recent.recall(4).map(|(slice, _)| slice.index), None, "it was taken");
         let rest: Vec<i64> = recent.into_rows().map(|sum| sum.slice.index).collect();
         assert_eq!(rest, [3, 4, 5]);
+    }
+
+    #[test]
+    fn a_slice_that_is_open_again_does_not_leave_without_what_comes_to_it() {
+        let mut recent = Recent::within(2, u64::MAX);
+        recent.insert(closed(1), Some(&journal(2)));
+        recent.insert(closed(2), Some(&journal(2)));
+        recent.recall(1).unwrap();
+        recent.insert(closed(3), Some(&journal(2)));
+        assert_eq!(recent.overflow().map(|sum| sum.slice.index), Some(2));
+        recent.insert(closed(1), Some(&journal(3)));
+        recent.insert(closed(4), Some(&journal(2)));
+        let left = recent.overflow().map(|sum| (sum.slice.index, sum.revision));
+        assert_eq!(left, Some((1, 1)), "it leaves once, as what it became");
     }
 
     #[test]

@@ -124,9 +124,7 @@ impl<'a> Rows<'a> {
 
     /// Emits all rows of slices that end by this time, and flushes the sink.
     pub(super) fn show(&mut self, final_ns: i64) -> io::Result<()> {
-        let Some(recent) = &mut self.recent else {
-            return Ok(());
-        };
+        let Some(recent) = &mut self.recent else { return Ok(()) };
         let mut shown = false;
         while let Some(sum) = recent.next_final(final_ns) {
             shown = true;

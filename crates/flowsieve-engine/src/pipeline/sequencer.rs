@@ -347,9 +347,7 @@ impl<S: Stage> Sequencer<S> {
 
     /// Opens slices again for the late packets in the buffer.
     fn count_late(&mut self) -> Result<(), StageError> {
-        let Late::Buffered(buffer) = &mut self.late else {
-            return Ok(());
-        };
+        let Late::Buffered(buffer) = &mut self.late else { return Ok(()) };
         for (index, (packets, columns)) in std::mem::take(buffer).slices {
             let slot = if let Some(slot) = self.slices.place_of(index) {
                 slot
