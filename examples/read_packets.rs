@@ -11,9 +11,7 @@ pub(crate) fn by_link_type(path: &Path) -> Result<BTreeMap<LinkType, (u64, u64)>
     let mut capture = Capture::open(path, InputFormat::Auto)?;
     let mut all = BTreeMap::new();
     while let Some(batch) = capture.next_batch()? {
-        let TraceBatch::Packets { packets, .. } = batch else {
-            continue;
-        };
+        let TraceBatch::Packets { packets, .. } = batch else { continue };
         for packet in packets {
             let (count, bytes) = all.entry(packet.link).or_insert((0, 0));
             *count += 1;

@@ -11,9 +11,7 @@ use std::path::Path;
 #[allow(dead_code)]
 pub fn read(bytes: &[u8], format: InputFormat, choice: u8) -> usize {
     let source: Box<dyn Read + Send> = Box::new(Cursor::new(bytes.to_vec()));
-    let Ok(mut capture) = Capture::from_reader(Path::new("fuzz"), source, format) else {
-        return 0;
-    };
+    let Ok(mut capture) = Capture::from_reader(Path::new("fuzz"), source, format) else { return 0 };
     if choice & 128 != 0 {
         capture.keep_records();
     }

@@ -182,9 +182,7 @@ fn records(path: &str, from: u64, to: u64, mut take: impl FnMut(u64, u32, &[u8])
             let second = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
             let captured =
                 u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
-            let Some(frame) = block[at + RECORD_HEADER..have].get(..captured) else {
-                break;
-            };
+            let Some(frame) = block[at + RECORD_HEADER..have].get(..captured) else { break };
             if !take(base + at as u64, second, frame) {
                 return;
             }

@@ -6,9 +6,7 @@ use flowsieve::trace::LinkType;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&[low, high], frame)) = bytes.split_first_chunk() else {
-        return;
-    };
+    let Some((&[low, high], frame)) = bytes.split_first_chunk() else { return };
     let link = LinkType(u16::from_le_bytes([low, high]) % 310);
     let outer = Decoder::new(Tunnel::Outer).decode(link, frame);
     let inner = Decoder::new(Tunnel::Inner).decode(link, frame);

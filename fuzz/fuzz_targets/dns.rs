@@ -5,9 +5,7 @@ use flowsieve::decode::{Addresses, IpPacket, NAME_MAX, dns_messages, dotted, lab
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&choice, message)) = bytes.split_first() else {
-        return;
-    };
+    let Some((&choice, message)) = bytes.split_first() else { return };
     let udp = choice & 1 == 0;
     let mut transport = vec![0, 53, 0x13, 0x88];
     if udp {

@@ -17,9 +17,7 @@ const DNSTAP: &[u8] = b"\0\0\0\0\0\0\0\x22\0\0\0\x02\0\0\0\x01\0\0\0\x16protobuf
 const CDNS: &[u8] = b"\x83\x65C-DNS\xa2\x00\x01\x03\x81\xa1\x00\xa1\x00\x19\x03\xe8\x9f";
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&choice, rest)) = bytes.split_first() else {
-        return;
-    };
+    let Some((&choice, rest)) = bytes.split_first() else { return };
     let heads = [TSV, JSON, CSV, CONNECTIONS, EVE, FLOWS, NFDUMP, DNSTAP, CDNS];
     let head = heads[choice as usize % heads.len()];
     common::read(&[head, rest].concat(), InputFormat::Auto, choice);

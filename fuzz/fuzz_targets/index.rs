@@ -23,9 +23,7 @@ use tempfile::TempDir;
 static TEMPLATE: LazyLock<Template> = LazyLock::new(Template::make);
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&[file, mode], changes)) = bytes.split_first_chunk() else {
-        return;
-    };
+    let Some((&[file, mode], changes)) = bytes.split_first_chunk() else { return };
     let template = &*TEMPLATE;
     let file = usize::from(file) % template.files.len();
     let (path, content) = &template.files[file];

@@ -8,9 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeMap;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&choice, rest)) = bytes.split_first() else {
-        return;
-    };
+    let Some((&choice, rest)) = bytes.split_first() else { return };
     // The bytes as a file; its checksum is corrected if the first byte is odd.
     let mut file = rest.to_vec();
     if choice & 1 == 1 && file.len() > 8 {
@@ -36,9 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
     // The bytes as changes of a filter. The elements are few, so that counts grow and removals find
     // something. The fingerprints are long, so that no two of 128 elements share one, and the
     // counts equal those of the map.
-    let Ok(mut filter) = QuotientFilter::new(48 + u32::from(choice % 9)) else {
-        return;
-    };
+    let Ok(mut filter) = QuotientFilter::new(48 + u32::from(choice % 9)) else { return };
     let mut counts: BTreeMap<u8, u64> = BTreeMap::new();
     for (at, &byte) in rest.iter().enumerate() {
         let (number, inserts) = (byte & 0x7f, byte & 0x80 == 0);

@@ -6,9 +6,7 @@ use flowsieve::hashing::{Checksum, Digest};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&choice, rest)) = bytes.split_first() else {
-        return;
-    };
+    let Some((&choice, rest)) = bytes.split_first() else { return };
     let elements: Vec<Digest> = rest
         .chunks(8)
         .map(|chunk| {
@@ -32,9 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let _ = RibbonInPlace::check(&file);
     // The bytes as elements.
-    let Ok(filter) = RibbonFilter::build(&elements, u32::from(choice % 34)) else {
-        return;
-    };
+    let Ok(filter) = RibbonFilter::build(&elements, u32::from(choice % 34)) else { return };
     assert!(elements.iter().all(|&element| filter.contains(element)));
     let saved = filter.save();
     let again = RibbonInPlace::check(&saved).expect("what was saved is read");

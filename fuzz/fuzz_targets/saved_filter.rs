@@ -8,9 +8,7 @@ use flowsieve::hashing::{Checksum, Digest};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&choice, file)) = bytes.split_first() else {
-        return;
-    };
+    let Some((&choice, file)) = bytes.split_first() else { return };
     let mut file = file.to_vec();
     if choice & 1 == 1 && file.len() > 60 {
         let length = file.len() as u64;
@@ -23,9 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
             file[end - 8..end].copy_from_slice(&checksum.value().to_le_bytes());
         }
     }
-    let Ok(mut filter) = SavedFilter::read(&mut &*file, file.len() as u64) else {
-        return;
-    };
+    let Ok(mut filter) = SavedFilter::read(&mut &*file, file.len() as u64) else { return };
     let attributes: Vec<Digest> = (0..filter.spec().attributes().unwrap_or(2))
         .map(|i| Digest::from_value(i as u64))
         .collect();

@@ -56,12 +56,8 @@ const OPTIONS: &[&[&str]] = &[
 ];
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&choice, bytes)) = bytes.split_first() else {
-        return;
-    };
-    let Ok(text) = std::str::from_utf8(bytes) else {
-        return;
-    };
+    let Some((&choice, bytes)) = bytes.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
     match OPTIONS.get(usize::from(choice) / 2) {
         Some(option) => {
             let option = option.iter().copied();

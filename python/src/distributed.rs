@@ -189,9 +189,7 @@ impl DividedJob {
             Ok(capture) => capture,
             Err(error) => return Ok(Err(error.into())),
         };
-        let Some(bytes) = piece.bytes.clone() else {
-            return Ok(Ok(OpenPiece::whole(capture)));
-        };
+        let Some(bytes) = piece.bytes.clone() else { return Ok(Ok(OpenPiece::whole(capture))) };
         let source = file(Capture::range_begin(&bytes, piece.start))?;
         let range = py.detach(move || capture.range(source, bytes, piece.start));
         let Some(range) = range else { return Ok(Err(PieceError::Changed(name))) };

@@ -131,9 +131,7 @@ impl Output {
         *locked(&self.stage.calling) = Some(current().id());
         let result = Python::attach(|py| {
             py.check_signals()?;
-            let Some(progress) = &self.progress else {
-                return Ok(());
-            };
+            let Some(progress) = &self.progress else { return Ok(()) };
             let [bytes, packets, total] =
                 [&self.stage.bytes, &self.stage.packets, &self.stage.total_bytes]
                     .map(|number| number.load(Relaxed));
@@ -270,9 +268,7 @@ impl Command {
             Ok(false) => return Err(self.ended_early()),
             Ok(true) => {}
         }
-        let Ok(rows) = StreamReader::try_new(output, None) else {
-            return Err(self.ended_early());
-        };
+        let Ok(rows) = StreamReader::try_new(output, None) else { return Err(self.ended_early()) };
         let schema = rows.schema();
         self.state = State::Rows(Box::new(rows));
         Ok(schema)

@@ -212,9 +212,7 @@ impl CountArgs {
         label.is_complete &= is_read;
         filter.set_label(label.to_string().into_bytes());
         filter.save(&mut output).context("cannot save the filter")?;
-        let Some(replaced) = replaced else {
-            return run.commit(output);
-        };
+        let Some(replaced) = replaced else { return run.commit(output) };
         let is_same = replaced.is_same();
         if is_read && is_same {
             return run.commit(output);
@@ -255,9 +253,7 @@ impl CountArgs {
 
     /// Returns the ranking for the page, if requested.
     fn who(&self, plan: &CountPlan) -> Result<Option<TopObserver>, UsageError> {
-        let Some(most) = self.top else {
-            return Ok(None);
-        };
+        let Some(most) = self.top else { return Ok(None) };
         UsageError::check(&[
             (
                 !self.od.page.is_wanted(),
@@ -336,9 +332,7 @@ impl CountArgs {
         self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
         self.who(plan)?;
-        let Some(path) = &self.save_filter else {
-            return Ok(());
-        };
+        let Some(path) = &self.save_filter else { return Ok(()) };
         UsageError::check(&[(
             self.od.is_anonymized(),
             "a saved filter answers whether an address was seen, so it would reveal what is hidden; leave out --save-filter or --anonymize",

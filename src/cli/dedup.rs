@@ -233,9 +233,7 @@ fn open(
     path: Option<&Path>,
     single: bool,
 ) -> Result<Option<CaptureWriter<Output>>> {
-    let Some(path) = path else {
-        return Ok(None);
-    };
+    let Some(path) = path else { return Ok(None) };
     let output = Output::capture(partials, path)?;
     let writer = CaptureWriter::new(output, WriteFormat::of_name(path), single);
     Ok(Some(writer.with_context(|| unwritten(path))?))

@@ -297,9 +297,7 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
                 Err(_) if run.stop().is_set() => break,
                 line => line.context(UNREADABLE)?,
             };
-            let Some(line) = line else {
-                break;
-            };
+            let Some(line) = line else { break };
             let parsed = match &line {
                 Ok(line) if line.trim().is_empty() => continue,
                 Ok(line) => asked.parse(line).map(|query| (line, query)),

@@ -37,9 +37,7 @@ fn share_one_arena() {
         return;
     }
     let mut words = env::args_os();
-    let (Ok(program), Some(name)) = (env::current_exe(), words.next()) else {
-        return;
-    };
+    let (Ok(program), Some(name)) = (env::current_exe(), words.next()) else { return };
     // Comes back only if it failed; then fewer threads find room.
     let _ = Command::new(program).arg0(name).args(words).env(SETTING, "1").exec();
 }

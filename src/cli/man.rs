@@ -75,9 +75,7 @@ fn write(command: &Command, folder: Option<&Path>, run: &Run) -> Result<()> {
 /// Returns the page with the usage of the command as its synopsis: clap lists every option there.
 fn with_short_synopsis(page: &str, command: &Command) -> String {
     const SYNOPSIS: &str = ".SH SYNOPSIS\n";
-    let Some((head, rest)) = page.split_once(SYNOPSIS) else {
-        return page.to_owned();
-    };
+    let Some((head, rest)) = page.split_once(SYNOPSIS) else { return page.to_owned() };
     let behind = rest.find(".SH ").map_or("", |end| &rest[end..]);
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ").trim().replace('-', "\\-");

@@ -228,9 +228,7 @@ impl Output {
 impl Drop for Output {
     /// A buffered writer that is dropped writes what it holds; its parts do not.
     fn drop(&mut self) {
-        let Some(out) = self.out.take() else {
-            return;
-        };
+        let Some(out) = self.out.take() else { return };
         let is_kept = self.partials.state.has_failed.load(Ordering::Relaxed) && self.is_begun;
         if is_kept && matches!(out.get_ref(), Target::New(_)) {
             // The error that ended the run is the one to report.

@@ -22,9 +22,7 @@ impl Replaced {
     pub(crate) fn lock(files: &[PathBuf], written: Option<&Path>) -> Result<Option<Self>> {
         let written = written.and_then(FileId::of);
         let is_replaced = |path: &&PathBuf| path.is_file() && FileId::of(path) == written;
-        let Some(path) = files.iter().find(is_replaced) else {
-            return Ok(None);
-        };
+        let Some(path) = files.iter().find(is_replaced) else { return Ok(None) };
         let opened = File::open(path).and_then(|file| Ok((FileState::of(&file.metadata()?), file)));
         let (state, file) = opened.with_context(|| path.shown().to_string())?;
         // Without locks, a changed file is still noticed.

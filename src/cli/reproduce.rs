@@ -224,9 +224,7 @@ fn run_all(wanted: &[&'static Entry], settings: &Settings, run: &mut Run) -> Vec
     let mut experiments = Vec::new();
     for entry in wanted {
         bar.set_message(entry.name);
-        let Some(result) = run_until(entry, settings, run.stop()) else {
-            break;
-        };
+        let Some(result) = run_until(entry, settings, run.stop()) else { break };
         match result {
             Ok(experiment) => experiments.push(experiment),
             Err(error) => {
@@ -248,9 +246,7 @@ fn run_until(
 ) -> Option<Result<Experiment, ExperimentError>> {
     const A_WHILE: Duration = Duration::from_millis(50);
     let run = |settings: Settings| entry.run(&settings);
-    let Some(thread) = spawn("experiment", 0, run) else {
-        return Some(run(settings.clone()));
-    };
+    let Some(thread) = spawn("experiment", 0, run) else { return Some(run(settings.clone())) };
     let experiment = thread.begin(settings.clone());
     while !experiment.is_finished() {
         if stop.is_set() {

@@ -157,9 +157,7 @@ pub(crate) fn keep_apart<'a>(
     let mut seen: Vec<(&str, FileId)> = Vec::new();
     for (name, given) in written {
         for path in files_of(name, given) {
-            let Some(id) = FileId::of_output(&path) else {
-                continue;
-            };
+            let Some(id) = FileId::of_output(&path) else { continue };
             if inputs.contains(&id) {
                 let path = if is_standard(&path) { Path::new("standard output") } else { &path };
                 return Err(UsageError::new(format!(

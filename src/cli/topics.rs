@@ -87,9 +87,7 @@ pub(super) fn names() -> String {
 
 /// Returns the text for the words `flowsieve help TOPIC`, or `None` for other words.
 pub(super) fn asked(words: &[String]) -> Option<String> {
-    let [_, help, name] = words else {
-        return None;
-    };
+    let [_, help, name] = words else { return None };
     let topic = TOPICS.iter().find(|(topic, _)| topic == name);
     topic.filter(|_| help == "help").map(|(_, text)| text())
 }

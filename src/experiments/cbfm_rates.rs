@@ -56,9 +56,7 @@ pub(super) fn fig_7(settings: &Settings) -> Found {
             for (column, known) in KNOWN.into_iter().enumerate() {
                 let hits: Option<Vec<u64>> = runs.iter().map(|hits| hits[column][row]).collect();
                 let formula = predicted(spec, elements, known, mask);
-                let (Some(hits), Some(formula)) = (hits, formula) else {
-                    continue;
-                };
+                let (Some(hits), Some(formula)) = (hits, formula) else { continue };
                 let label = format!("{query}, {name}, α = {known}");
                 let cell = found.rate(label, formula, hits, negatives);
                 printed(cell, query, name, known);

@@ -54,9 +54,7 @@ pub(super) fn fig_10(settings: &Settings) -> Found {
             found.cell(format!("{name}: {what}")).time(times.time(place));
         }
         let place = |name: &str| answering.iter().position(|(other, _)| *other == name);
-        let Some(bfm) = place("BFM") else {
-            continue;
-        };
+        let Some(bfm) = place("BFM") else { continue };
         for name in ["CBFM, one cut", "CBFM, two cuts"] {
             if let Some(cbfm) = place(name) {
                 found

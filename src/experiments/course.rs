@@ -119,9 +119,7 @@ pub(super) fn table_1(settings: &Settings) -> Found {
     let sizes = PRINTED.iter().map(|row| (row.0, Some(row)));
     let whole = Some((words.len(), None)).filter(|(n, _)| PRINTED.iter().all(|row| row.0 != *n));
     for (n, printed) in sizes.chain(whole) {
-        let Some(words) = words.get(..n).filter(|words| !words.is_empty()) else {
-            continue;
-        };
+        let Some(words) = words.get(..n).filter(|words| !words.is_empty()) else { continue };
         let row = measure(settings, words);
         push_row(&row, printed, &mut found);
         let times = times(words, row.bits, row.probes, rounds);

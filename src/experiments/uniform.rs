@@ -241,9 +241,7 @@ mod tests {
     #[test]
     fn matrix_rates_have_the_published_limit() {
         for (_, spec) in structures(1 << 27, 6) {
-            let FilterSpec::Matrix(matrix) = spec else {
-                continue;
-            };
+            let FilterSpec::Matrix(matrix) = spec else { continue };
             for (query, known) in [(FULL, 0.0), (PAIR, 0.0), (FULL, 0.5), (PAIR, 1.0), (0b001, 0.3)]
             {
                 let ours = matrix_rate(&matrix, 5e6, known, query);

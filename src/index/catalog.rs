@@ -266,9 +266,7 @@ impl CaptureEntry {
     ///
     /// Another version wrote the expression, and this one cannot read it.
     pub(super) fn selection(&self) -> Result<Selection, IndexError> {
-        let Some(part) = &self.part else {
-            return Ok(Selection::default());
-        };
+        let Some(part) = &self.part else { return Ok(Selection::default()) };
         part.selection(Tunnel::Outer).map_err(|error| {
             IndexError::Plan(format!(
                 "{}: the capture filter by which it was indexed cannot be read: {}",

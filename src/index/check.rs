@@ -127,9 +127,7 @@ pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
 impl Verified {
     /// Verifies a segment.
     fn add(&mut self, catalog: &Catalog, segment: &Segment, problems: &mut Problems) {
-        let Some(files) = SegmentFiles::read(catalog, segment, problems) else {
-            return;
-        };
+        let Some(files) = SegmentFiles::read(catalog, segment, problems) else { return };
         let mut is_damaged = files.is_damaged;
         for entry in &files.captures {
             self.captures += 1;

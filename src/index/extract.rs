@@ -53,9 +53,7 @@ impl Chooser {
             return false;
         }
         let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-        let Ok(ip) = self.decoder.decode(packet.link, frame) else {
-            return false;
-        };
+        let Ok(ip) = self.decoder.decode(packet.link, frame) else { return false };
         let (src, dst) = ip.addresses.ends();
         let (src_port, dst_port) = ip.ports().unwrap_or_default();
         let there = Ends { src, dst, src_port, dst_port };

@@ -240,17 +240,13 @@ impl Gather {
     /// name, give no record, as they give no element.
     fn entries(&mut self, log: &LogBatch<'_>) -> io::Result<()> {
         for entry in log.entries {
-            let Ok(addresses) = logged_addresses(entry) else {
-                continue;
-            };
+            let Ok(addresses) = logged_addresses(entry) else { continue };
             match &entry.content {
                 LogContent::NotSelected => {}
                 LogContent::Flow(flow) => self.logged_flow(entry, addresses, flow)?,
                 LogContent::Dns { question, is_response } => {
                     let mut buffer = [0; NAME_MAX];
-                    let Some(name) = labels(log, question, &mut buffer) else {
-                        continue;
-                    };
+                    let Some(name) = labels(log, question, &mut buffer) else { continue };
                     let (protocol, from, to) = entry.transport.unwrap_or_default();
                     let (client, server) =
                         if *is_response { addresses.reversed().ends() } else { addresses.ends() };

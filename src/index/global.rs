@@ -152,9 +152,7 @@ impl Global {
 
     /// Returns whether there is no room for another link, and half of the counters are used.
     pub(super) fn is_full(&self) -> bool {
-        let Self::Scalable(filter) = self else {
-            return false;
-        };
+        let Self::Scalable(filter) = self else { return false };
         let stats = filter.stats();
         stats.memory_bytes >= filter.spec().memory_bytes() && stats.fill_ratio >= 0.49
     }

@@ -112,9 +112,7 @@ impl NodeMark {
         catalog: &Catalog,
         folder: &Path,
     ) -> Result<Option<&Home>, IndexError> {
-        let Some(home) = &self.home else {
-            return Ok(None);
-        };
+        let Some(home) = &self.home else { return Ok(None) };
         let is_copy = !home.node.is_same(&FolderId::new(folder)?);
         let is_own = home.folder.is_same(&FolderId::new(&catalog.archive)?);
         Ok((!is_copy && !is_own).then_some(home))

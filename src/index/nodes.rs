@@ -105,9 +105,7 @@ fn check_not_link(node: &Path) -> Result<(), IndexError> {
 
 /// Refuses a folder among the files of another index.
 fn check_around(folder: &Path) -> Result<(), IndexError> {
-    let Some(other) = index_or_node_around(folder) else {
-        return Ok(());
-    };
+    let Some(other) = index_or_node_around(folder) else { return Ok(()) };
     Err(IndexError::Plan(format!(
         "{}: this is inside a directory of an index ({}), where only that index keeps files; choose another folder",
         folder.shown(),
@@ -165,9 +163,7 @@ fn check_node(archive: &Path, folder: &Path) -> Result<(), IndexError> {
 /// Returns how the catalogue names a folder: relative to the archive's if it is copied and moved
 /// with it, which another file system that is mounted there is not.
 fn name_of(archive: &Path, folder: &Path) -> Result<PathBuf, IndexError> {
-    let Ok(inside) = folder.strip_prefix(archive) else {
-        return Ok(folder.to_owned());
-    };
+    let Ok(inside) = folder.strip_prefix(archive) else { return Ok(folder.to_owned()) };
     let is_mounted = archive.exists() && device(archive)? != device(folder)?;
     Ok(if is_mounted { folder } else { inside }.to_owned())
 }
@@ -285,9 +281,7 @@ fn check_adoptable(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), 
             other.shown()
         ));
     }
-    let Some(mark) = NodeMark::read(folder)? else {
-        return check_content(catalog, node, folder);
-    };
+    let Some(mark) = NodeMark::read(folder)? else { return check_content(catalog, node, folder) };
     if mark.index != catalog.id {
         return refuse(format!(
             "this folder belongs to another index than the one in {this}; name the folder of node {node}"
@@ -308,9 +302,7 @@ fn check_adoptable(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), 
     }
     let owner = home.map(|home| home.archive.clone());
     let owner = owner.or_else(|| mark.owner.as_ref().map(|owner| owner.archive.clone()));
-    let Some(owner) = owner.filter(|owner| *owner != catalog.archive) else {
-        return Ok(());
-    };
+    let Some(owner) = owner.filter(|owner| *owner != catalog.archive) else { return Ok(()) };
     // The archive was moved, and its old name leads to it.
     if fs::canonicalize(&owner).is_ok_and(|owner| owner == catalog.archive) {
         return Ok(());

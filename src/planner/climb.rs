@@ -114,9 +114,7 @@ impl<'a> Climb<'a, '_> {
         loop {
             let one: Vec<[u32; 1]> =
                 self.within.moves(&here.0.stored).into_iter().map(|set| [set]).collect();
-            let Some(mut is_better) = self.try_all(&one, &mut here, reserve, kept) else {
-                return;
-            };
+            let Some(mut is_better) = self.try_all(&one, &mut here, reserve, kept) else { return };
             if !is_better {
                 let two = self.within.exchanges(&here.0.stored);
                 match self.try_all(&two, &mut here, reserve, kept) {

@@ -158,9 +158,7 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
 /// by chance: a lower bound from what was measured in a sample, and 0 without one. A matrix that
 /// answers a combination by its parts says yes to these.
 pub(super) fn occurring_apart(request: &PlanRequest, row: &PlanRow) -> f64 {
-    let Some(Design::Filter(FilterSpec::Matrix(spec))) = &row.design else {
-        return 0.0;
-    };
+    let Some(Design::Filter(FilterSpec::Matrix(spec))) = &row.design else { return 0.0 };
     let (elements, stored) = (&request.elements, Stored::new(spec.sizes.len(), &spec.cuts));
     let singles = |part: u32| (0..u32::BITS).map(|bit| 1 << bit).filter(move |one| part & one != 0);
     let occurs = |part: u32| {

@@ -234,9 +234,7 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64) -> Pla
             }
             let found = with_parameters_of(request, &next);
             let fits = |elements: u64| fits(&row(&found, elements));
-            let Some(more) = search::last(most + 1, MOST_ELEMENTS, fits) else {
-                break;
-            };
+            let Some(more) = search::last(most + 1, MOST_ELEMENTS, fits) else { break };
             most = more;
             best = row(&found, most);
         }

@@ -235,9 +235,7 @@ fn rates_are_reached_in_no_more_memory_than_needed() {
     for fpr in [0.2, 0.01, 1e-4] {
         let request = request(3, &[(7, 1.0)], &n, Goal::Rate { fpr });
         for row in plan(&request).unwrap().rows {
-            let Structure::Filter(kind) = row.structure else {
-                continue;
-            };
+            let Structure::Filter(kind) = row.structure else { continue };
             if kind == FilterKind::Mdbf {
                 // All of the values of a negative occur.
                 assert_eq!(row.design, None);

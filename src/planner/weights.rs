@@ -20,9 +20,7 @@ pub(super) fn best_weights(
     let mut best = from;
     matrix.take_work();
     for weights in starts(matrix.request, &best) {
-        let Some(here) = matrix.fit(Some(&weights), goal, f64::INFINITY) else {
-            continue;
-        };
+        let Some(here) = matrix.fit(Some(&weights), goal, f64::INFINITY) else { continue };
         let found = Descent { matrix, goal, here, weights }.run(work);
         if found.is_better(&best, goal) {
             best = found;

@@ -330,9 +330,7 @@ type Judged<'a> = [(&'a VerdictRow, &'a PairJudgement)];
 
 /// Returns a sentence for each kind of verdict, the one about most sizes first.
 pub(super) fn verdict_sentences(rows: &[VerdictRow], plan: &ComparePlan) -> Vec<String> {
-    let Some(pair) = plan.pair else {
-        return Vec::new();
-    };
+    let Some(pair) = plan.pair else { return Vec::new() };
     let of = |verdict: Verdict| -> Vec<(&VerdictRow, &PairJudgement)> {
         let judged = rows.iter().filter_map(|row| Some((row, row.judged()?)));
         judged.filter(|(_, judged)| judged.verdict == verdict).collect()

@@ -96,9 +96,7 @@ impl CountPage {
     /// Removes a slice whose row is replaced.
     fn forget(&mut self, start_ns: i64) {
         let same = |kept: &SliceResult| kept.start_ns == start_ns;
-        let Some(place) = self.kept.iter().rposition(same) else {
-            return;
-        };
+        let Some(place) = self.kept.iter().rposition(same) else { return };
         let before = self.kept.remove(place);
         self.seen -= 1;
         self.remarks.remove(&before);

@@ -88,9 +88,7 @@ impl<W: Write> FlowSink for FlowReport<W> {
             Writer::Table(table) => table.flow(&flow)?,
             Writer::Rows(rows) => rows.take(flow)?,
         }
-        let Some(flushed) = &mut self.flushed else {
-            return Ok(());
-        };
+        let Some(flushed) = &mut self.flushed else { return Ok(()) };
         if flushed.elapsed() < STALE {
             return Ok(());
         }

@@ -90,9 +90,7 @@ impl Heading {
     /// The heading on a narrow terminal.
     pub(super) fn narrowed(self) -> Self {
         let gap = self.gap.min(1);
-        let Some((text, width)) = self.narrow else {
-            return self.gap(gap);
-        };
+        let Some((text, width)) = self.narrow else { return self.gap(gap) };
         let (width, min_width) = if self.min_width == 0 { (width, 0) } else { (self.width, width) };
         Self { text: text.into(), width, min_width, gap, ..self }
     }

@@ -29,9 +29,7 @@ impl Layout {
     /// printed below the others.
     pub(super) fn new(all: &[Heading], width: Option<usize>) -> Self {
         let wide = Self::with(all, 0, false, false);
-        let Some(width) = width.map(|width| width.max(MIN_WIDTH)) else {
-            return wide;
-        };
+        let Some(width) = width.map(|width| width.max(MIN_WIDTH)) else { return wide };
         let mut dropped: Vec<u8> = all.iter().map(|heading| heading.drop_priority).collect();
         dropped.push(0);
         dropped.sort_unstable();

@@ -96,9 +96,7 @@ fn wanted(report: &PlanReport<'_>) -> Vec<String> {
 
 /// The sample of a capture, in sentences.
 fn sample(report: &PlanReport<'_>) -> Vec<String> {
-    let Some(sample) = report.sample else {
-        return Vec::new();
-    };
+    let Some(sample) = report.sample else { return Vec::new() };
     let [packets, elements] = [sample.packets, sample.elements].map(grouped);
     let spread = sample.spread.iter().zip(&report.request.attributes).map(|(spread, name)| {
         format!(
@@ -296,9 +294,7 @@ fn rate_text(rate: f64) -> String {
 /// Bytes, in MiB where there are many.
 fn bytes(bytes: Option<f64>) -> String {
     const MIB: f64 = 1_048_576.0;
-    let Some(bytes) = bytes else {
-        return "-".into();
-    };
+    let Some(bytes) = bytes else { return "-".into() };
     if bytes < 65_536.0 {
         format!("{} B", grouped(bytes as u64))
     } else if bytes < MIB {

@@ -87,9 +87,7 @@ impl TopPage {
         if let Some(Largest { key, tied, .. }) = &mut self.largest {
             *tied |= slice.keys.iter().any(|other| other.key != key.key && equals(other, key));
         }
-        let Some(first) = slice.keys.first() else {
-            return;
-        };
+        let Some(first) = slice.keys.first() else { return };
         if self.largest.as_ref().is_none_or(|largest| first.number > largest.key.number) {
             self.largest = Some(Largest {
                 key: first.clone(),

@@ -445,9 +445,7 @@ fn flows_of_slices(pcap: &[u8], width_ns: i64) -> BTreeMap<(i64, String), (u64, 
     let word = |at: usize| i64::from(u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap()));
     let mut flows = BTreeMap::<_, (u64, u64)>::new();
     for ends in record_offsets(pcap).windows(2) {
-        let Some(row) = look(&pcap[ends[0] + 16..ends[1]]) else {
-            continue;
-        };
+        let Some(row) = look(&pcap[ends[0] + 16..ends[1]]) else { continue };
         let fraction = if pcap[0] == 0x4d { 1 } else { 1000 };
         let time_ns = word(ends[0]) * 1_000_000_000 + word(ends[0] + 4) * fraction;
         let sum = flows.entry((time_ns / width_ns, tuple(&row))).or_default();

@@ -213,9 +213,7 @@ fn a_disk_that_fails_is_told_and_what_it_gave_is_counted() {
             return next(fd, to, count);
         }"#;
     let folder = tempfile::tempdir().unwrap();
-    let Some(shim) = library(folder.path(), SHIM) else {
-        return;
-    };
+    let Some(shim) = library(folder.path(), SHIM) else { return };
     let offsets = record_offsets(&sample().1);
     for threads in ["1", "2"] {
         let at = offsets[4_321] + 5;

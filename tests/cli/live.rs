@@ -393,9 +393,7 @@ fn follow_faulty(ring: &Path, shim: &Path, bad: &Path, more: &[&str]) -> (Child,
 #[test]
 fn a_followed_file_that_cannot_be_read_is_one_error_and_is_tried_again_when_it_changes() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(shim) = library(folder.path(), UNREADABLE) else {
-        return;
-    };
+    let Some(shim) = library(folder.path(), UNREADABLE) else { return };
     let (bad, summary) = (folder.path().join("bad"), folder.path().join("summary"));
     for (is_new, is_mended) in [(false, false), (false, true), (true, false), (true, true)] {
         let ring = tempfile::tempdir().unwrap();
@@ -456,9 +454,7 @@ fn a_followed_file_that_cannot_be_read_is_one_error_and_is_tried_again_when_it_c
 #[test]
 fn a_followed_file_that_could_not_be_read_for_a_time_is_an_error_if_some_of_it_is_gone() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(shim) = library(folder.path(), UNREADABLE) else {
-        return;
-    };
+    let Some(shim) = library(folder.path(), UNREADABLE) else { return };
     let bad = folder.path().join("bad");
     for (is_new, is_lost) in [(false, false), (false, true), (true, true)] {
         let ring = tempfile::tempdir().unwrap();

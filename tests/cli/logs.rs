@@ -241,9 +241,7 @@ fn log_of_others(name: &str) -> Option<String> {
 
 #[test]
 fn c_dns_of_the_dns_stats_compactor_has_the_elements_of_its_packets() {
-    let Some(log) = log_of_others("gold.cbor.xz") else {
-        return;
-    };
+    let Some(log) = log_of_others("gold.cbor.xz") else { return };
     let packets = log_of_others("gold.pcap.xz").unwrap();
     for options in [&["--element", "dns"][..], &["--element", "dns", "--queries-only"], &[]] {
         let read = |input: &str| exact(&[options, &[input]].concat());
@@ -279,9 +277,7 @@ fn logs_of_zeek_are_read_whole() {
         "zeek-scripts.base.protocols.ftp.gridftp__conn.log",
         "zeek-scripts.base.protocols.ldap.add__conn.log",
     ] {
-        let Some(path) = log_of_others(name) else {
-            return;
-        };
+        let Some(path) = log_of_others(name) else { return };
         let log = fs::read_to_string(path).unwrap();
         let records = log.lines().filter(|line| !line.starts_with('#')).count();
         let path = folder.path().join(name);

@@ -246,9 +246,7 @@ fn packets_are_cut_behind_their_headers() {
                 assert!(old.starts_with(new));
                 shorter += u32::from(new.len() < old.len());
                 let of = |frame| Decoder::default().decode(*link, frame);
-                let (Ok(old), Ok(new)) = (of(old), of(new)) else {
-                    continue;
-                };
+                let (Ok(old), Ok(new)) = (of(old), of(new)) else { continue };
                 assert_eq!((old.addresses, old.protocol), (new.addresses, new.protocol));
                 assert_eq!((old.ports(), old.bytes), (new.ports(), new.bytes));
                 if let Some(offset) = new.transport.get(12).filter(|_| new.protocol == 6) {

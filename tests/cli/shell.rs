@@ -9,9 +9,7 @@ use std::process::{Command, Output, Stdio};
 /// Returns the commands that this help lists.
 fn listed(group: &[&str]) -> Vec<String> {
     let help = flowsieve(&[group, &["--help"]].concat()).done();
-    let Some((_, commands)) = help.split_once("Commands:\n") else {
-        return Vec::new();
-    };
+    let Some((_, commands)) = help.split_once("Commands:\n") else { return Vec::new() };
     let (commands, _) = commands.split_once("\n\n").unwrap();
     let names = commands.lines().filter_map(|line| {
         // Lines that are indented further continue the line above.
@@ -123,9 +121,7 @@ fn bash_completes_options_and_their_values() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("flowsieve.bash");
     fs::write(&script, flowsieve(&["completions", "bash"]).done()).unwrap();
-    let Some(syntax) = checked("bash", &["-n"], &script) else {
-        return;
-    };
+    let Some(syntax) = checked("bash", &["-n"], &script) else { return };
     assert!(syntax.status.success() && syntax.stderr.is_empty());
     let offered = |words: &[&str]| {
         let ask = "source \"$0\"; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \

@@ -65,9 +65,7 @@ fn tables_fit_the_terminal() {
     ];
     for line in &lines {
         for width in [60, 80, 120] {
-            let Some(text) = shown(width, line) else {
-                return;
-            };
+            let Some(text) = shown(width, line) else { return };
             let text = plain(&text);
             assert!(text.lines().count() > 3, "{line}: {text}");
             for row in text.lines() {
@@ -87,9 +85,7 @@ fn a_comparison_keeps_its_answer_at_every_width() {
     const ALWAYS: [&str; 4] = ["error, %", "mdbf", "cmdbf", "nearer"];
     const MORE: [&str; 4] = ["lost", "by, points", "seeds", "bloom"];
     for (width, columns) in [(60, &MORE[..0]), (80, &["by, points", "bloom"]), (120, &MORE)] {
-        let Some(text) = shown(width, "flowsieve compare -q traces/generated.pcap") else {
-            return;
-        };
+        let Some(text) = shown(width, "flowsieve compare -q traces/generated.pcap") else { return };
         let text = plain(&text);
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
         let heads = text.lines().find(|line| line.starts_with("error, %")).unwrap();
@@ -114,9 +110,7 @@ fn a_comparison_keeps_its_answer_at_every_width() {
 #[cfg(target_os = "linux")]
 #[test]
 fn columns_that_have_no_room_are_named_once() {
-    let Some(text) = shown(60, "flowsieve count -q traces/generated.pcap") else {
-        return;
-    };
+    let Some(text) = shown(60, "flowsieve count -q traces/generated.pcap") else { return };
     let words = plain(&text).split_whitespace().collect::<Vec<_>>().join(" ");
     let remark = "not shown: elements, first, ± std error, lower, upper, rel. error, \
         observed FPR; a wider terminal shows them, and so do files and pipes";
@@ -134,9 +128,7 @@ fn long_tables_show_their_ends_and_name_the_option_for_all() {
     let count = |more: &str| {
         shown(80, &format!("flowsieve count -q --slice 1ms {more} traces/generated.pcap"))
     };
-    let (Some(short), Some(all)) = (count(""), count("--rows all")) else {
-        return;
-    };
+    let (Some(short), Some(all)) = (count(""), count("--rows all")) else { return };
     let is_row = |line: &&str| line.starts_with("2023-");
     let rows: Vec<&str> = all.lines().filter(is_row).collect();
     assert!(rows.len() > 1000, "{}", rows.len());
@@ -157,9 +149,7 @@ fn long_tables_show_their_ends_and_name_the_option_for_all() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_line_about_speed_stands_behind_the_rows() {
-    let Some(text) = shown(100, "flowsieve flows traces/netns-dns.pcap") else {
-        return;
-    };
+    let Some(text) = shown(100, "flowsieve flows traces/netns-dns.pcap") else { return };
     let last = text.lines().rev().find(|line| !line.is_empty()).unwrap();
     assert!(last.contains(" packets in ") && last.contains("packets/s"), "{text}");
     // The rows of a pipe are printed by another program, at an unknown time.
@@ -194,9 +184,7 @@ fn terminals_that_take_no_colours_get_none() {
         let line = format!("{before} flowsieve count {more} -q traces/generated.pcap");
         shown(80, &line).map(|text| text.contains("\x1b[1m"))
     };
-    let Some(usual) = bold("", "") else {
-        return;
-    };
+    let Some(usual) = bold("", "") else { return };
     assert!(usual);
     assert_eq!(bold("TERM=dumb", ""), Some(false));
     // The same in a CI system, where the variable asks for colours in files.

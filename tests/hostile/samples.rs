@@ -665,9 +665,7 @@ pub(crate) fn all() -> Vec<Sample> {
 fn samples_are_written_where_asked() {
     let samples = all();
     assert!(samples.len() > 20);
-    let Some(folder) = std::env::var_os("FLOWSIEVE_WRITE_SEEDS") else {
-        return;
-    };
+    let Some(folder) = std::env::var_os("FLOWSIEVE_WRITE_SEEDS") else { return };
     for sample in samples.into_iter().chain([cdns()]) {
         std::fs::write(std::path::Path::new(&folder).join(sample.name), &sample.bytes).unwrap();
     }

@@ -256,9 +256,7 @@ fn counts_are_those_of_count() {
         let comparison = run(&compared);
         let sizing = Sizing::Memory { bytes: memory, expected };
         for entry in &comparison.entries {
-            let Contender::Plain(structure) = entry.contender else {
-                continue;
-            };
+            let Contender::Plain(structure) = entry.contender else { continue };
             let counter = match structure {
                 Structure::Filter(kind) => {
                     let spec = FilterSpec::new(kind, element.arity(), sizing).unwrap();

@@ -211,9 +211,7 @@ fn frames(traces: &Path) -> BTreeMap<u16, Vec<Frame>> {
     let mut captures: BTreeMap<u16, usize> = BTreeMap::new();
     let mut frames: BTreeMap<u16, Vec<Frame>> = BTreeMap::new();
     for path in paths {
-        let Ok(mut capture) = Capture::open(&path, InputFormat::Auto) else {
-            continue;
-        };
+        let Ok(mut capture) = Capture::open(&path, InputFormat::Auto) else { continue };
         // Tunnels and tags are rare in other folders.
         let most = if path.parent() == Some(&traces.join("encap")) {
             usize::MAX

@@ -29,9 +29,7 @@ pub(crate) fn packets_and_bytes_are_those_of_tshark(folder: &Path) -> Completion
             .arg("-r")
             .arg(&path)
             .output();
-        let Ok(output) = output else {
-            return Completion::ignored_with("there is no tshark");
-        };
+        let Ok(output) = output else { return Completion::ignored_with("there is no tshark") };
         let text = String::from_utf8(output.stdout).expect("numbers");
         let (mut packets, mut bytes) = (0_u64, 0_u64);
         for line in text.lines() {

@@ -42,9 +42,7 @@ impl Zone {
     pub fn new(name: &str, mut offsets: Vec<(i64, i32)>) -> Self {
         offsets.sort_by_key(|&(from, _)| from);
         offsets.dedup_by_key(|&mut (_, offset)| offset);
-        let Some(first) = offsets.first_mut() else {
-            return Self::UTC;
-        };
+        let Some(first) = offsets.first_mut() else { return Self::UTC };
         first.0 = i64::MIN;
         let table = Table { name: name.to_owned(), offsets };
         let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,9 +83,7 @@ impl Zone {
     /// The offsets from one time to another, the first of them with the time `from_ns`: seconds by
     /// nanoseconds.
     pub fn offsets(self, from_ns: i64, to_ns: i64) -> Vec<(i64, i32)> {
-        let Some(table) = self.0 else {
-            return vec![(from_ns, 0)];
-        };
+        let Some(table) = self.0 else { return vec![(from_ns, 0)] };
         let later = table.offsets.iter().copied();
         let later = later.filter(|&(time, _)| time > from_ns && time <= to_ns);
         std::iter::once((from_ns, table.offset_at(from_ns))).chain(later).collect()
@@ -97,9 +93,7 @@ impl Zone {
     /// time of day that clocks show twice it is the first; one that they skip is as far behind the
     /// last time before the gap.
     pub fn time_ns(self, local_ns: i64) -> i64 {
-        let Some(table) = self.0 else {
-            return local_ns;
-        };
+        let Some(table) = self.0 else { return local_ns };
         let around = |days: i64| table.offset_at(local_ns.saturating_add(days * DAY * SECOND_NS));
         let [before, after] = [around(-1), around(1)];
         let at = |offset: i32| local_ns.saturating_sub(i64::from(offset) * SECOND_NS);

@@ -153,9 +153,7 @@ impl Counter {
     pub fn is_saturated(&self, spec: &CounterSpec, distinct: Option<Estimate>, first: u64) -> bool {
         /// No element sets more than a quarter of the bits of this many bytes.
         const BYTES_A_FIRST: u64 = 16;
-        let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {
-            return false;
-        };
+        let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else { return false };
         // Planned combinations in the same lines set many more bits.
         let whole_only = parameters.shape().stored.is_empty();
         let is_raw = whole_only && !parameters.counts_distinct();

@@ -116,9 +116,7 @@ fn spare_index(
     let paths: Vec<PathBuf> = captures.iter().map(|entry| entry.path.clone()).collect();
     keep_apart(written.iter().copied(), &inputs(&paths))?;
     for &(name, path) in written {
-        let Some(path) = path.filter(|path| !is_standard_output(path)) else {
-            continue;
-        };
+        let Some(path) = path.filter(|path| !is_standard_output(path)) else { continue };
         let folder = fs::canonicalize(folder_of(&destination(path)));
         if folder.is_ok_and(|folder| folders.iter().any(|of_index| folder.starts_with(of_index))) {
             bail!(within_index(name, path));

@@ -128,9 +128,7 @@ impl<W: io::Write> HitSink for Noting<W> {
     fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
         let id = hit.capture.id;
         self.captures.entry(id).or_insert_with(|| hit.capture.clone());
-        let Some(map) = &mut self.addresses else {
-            return self.report.hit(hit);
-        };
+        let Some(map) = &mut self.addresses else { return self.report.hit(hit) };
         let mut record = hit.record.clone();
         (record.src, record.dst) = (map.ip(record.src), map.ip(record.dst));
         self.report.hit(Hit { record: &record, ..hit })

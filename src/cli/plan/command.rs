@@ -16,9 +16,7 @@ impl PlanArgs {
     pub(super) fn command(&self, request: &PlanRequest, plan: &Plan) -> Option<Vec<String>> {
         let kind = self.kind()?;
         let row = plan.rows.iter().find(|row| Some(row.structure) == plan.recommended)?;
-        let Structure::Filter(filter) = row.structure else {
-            return None;
-        };
+        let Structure::Filter(filter) = row.structure else { return None };
         if request.known < 1.0 && rests_on_attributes(filter) {
             return None;
         }

@@ -483,9 +483,7 @@ impl KnownCapture {
 /// unless it is a link itself. If its folder is gone, links are not known.
 fn place_of(path: &Path) -> io::Result<PathBuf> {
     let path = absolute(path)?;
-    let Some((folder, name)) = path.parent().zip(path.file_name()) else {
-        return Ok(path);
-    };
+    let Some((folder, name)) = path.parent().zip(path.file_name()) else { return Ok(path) };
     Ok(fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)))
 }
 

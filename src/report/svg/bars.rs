@@ -135,9 +135,7 @@ impl Layout {
 
     /// Draws the bar of a series in a group.
     fn bar(&self, svg: &mut Markup, group: usize, series: usize, value: f64) {
-        let Some(at) = self.span.place(value) else {
-            return;
-        };
+        let Some(at) = self.span.place(value) else { return };
         let across = group as f64 * self.band + self.begin + series as f64 * self.thick;
         let ground = self.span.ground();
         let (low, high) = (at.min(ground), at.max(ground));

@@ -50,9 +50,7 @@ pub(super) fn draw(
     svg.open("g", &[("class", &"shade")]);
     for (row, values) in values.iter().enumerate().take(rows.len()) {
         for (column, value) in values.iter().enumerate().take(columns.len()) {
-            let Some(at) = value.and_then(|value| span.place(value)) else {
-                continue;
-            };
+            let Some(at) = value.and_then(|value| span.place(value)) else { continue };
             let x = plot.left + column as f64 * cell;
             let y = plot.top + row as f64 * high;
             shaded(&mut svg, at, (x + 0.5, y + 0.5), (cell - 1.0, high - 1.0));

@@ -381,9 +381,7 @@ fn path(spots: &[Spot]) -> (String, String) {
 fn area(spots: &[Spot], bottom: f64) -> String {
     let mut area = String::new();
     for part in spots.split(Option::is_none) {
-        let (Some(Some(first)), Some(Some(last))) = (part.first(), part.last()) else {
-            continue;
-        };
+        let (Some(Some(first)), Some(Some(last))) = (part.first(), part.last()) else { continue };
         let places = part.iter().flatten().copied();
         let ends = [(first.0, bottom), (last.0, bottom)];
         envelope::push_path(&mut area, ends[..1].iter().copied().chain(places).chain([ends[1]]));

@@ -49,9 +49,7 @@ impl Span {
 
     /// The first and the last day of a time axis whose ticks do not name days, or the only day.
     pub(super) fn day(&self) -> Option<String> {
-        let Scale::Time(zone) = self.scale else {
-            return None;
-        };
+        let Scale::Time(zone) = self.scale else { return None };
         if time_step(self.high - self.low) >= DAY {
             return None;
         }
@@ -166,9 +164,7 @@ fn seconds(nanoseconds: i64) -> f64 {
 fn clock(seconds: f64, step: f64, zone: Zone) -> String {
     let decimals = decimals(step).min(9);
     let text = civil(nanoseconds(seconds), decimals, zone);
-    let Some((day, clock)) = text.split_once('T') else {
-        return text;
-    };
+    let Some((day, clock)) = text.split_once('T') else { return text };
     match step {
         step if step >= DAY => day.to_owned(),
         step if step >= 60.0 => clock[..5].to_owned(),

@@ -51,9 +51,7 @@ impl Times {
     /// The values of curves over time; `None` for other axes.
     pub(super) fn new((x, y): (&Axis, &Axis), series: &[Series], ends: (f64, f64)) -> Option<Self> {
         let even = matches!(y.scale, Scale::Linear | Scale::Percent | Scale::Count);
-        let Scale::Time(zone) = x.scale else {
-            return None;
-        };
+        let Scale::Time(zone) = x.scale else { return None };
         if !even {
             return None;
         }

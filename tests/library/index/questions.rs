@@ -71,9 +71,7 @@ impl Question {
     }
 
     fn takes_name(&self, name: &[u8]) -> bool {
-        let Some(asked) = &self.domain else {
-            return false;
-        };
+        let Some(asked) = &self.domain else { return false };
         let name = dotted(name);
         match asked.strip_prefix('*') {
             Some(below) => name.ends_with(below) && name.len() > below.len(),

@@ -22,9 +22,7 @@ pub(crate) struct Packet {
 pub(crate) fn scan(path: &Path) -> Vec<Packet> {
     let (outer, inner) = (Decoder::new(Tunnel::Outer), Decoder::new(Tunnel::Inner));
     let mut packets = Vec::new();
-    let Ok(mut capture) = Capture::open(path, InputFormat::Auto) else {
-        return packets;
-    };
+    let Ok(mut capture) = Capture::open(path, InputFormat::Auto) else { return packets };
     while let Ok(Some(batch)) = capture.next_batch() {
         let (bytes, batch) = match batch {
             TraceBatch::Packets { bytes, packets } => (bytes, packets),
@@ -35,9 +33,7 @@ pub(crate) fn scan(path: &Path) -> Vec<Packet> {
         };
         for packet in batch {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            let Ok(ip) = outer.decode(packet.link, frame) else {
-                continue;
-            };
+            let Ok(ip) = outer.decode(packet.link, frame) else { continue };
             let (src, dst): (IpAddr, IpAddr) = match ip.addresses {
                 Addresses::V4 { source, destination } => (source.into(), destination.into()),
                 Addresses::V6 { source, destination } => (source.into(), destination.into()),

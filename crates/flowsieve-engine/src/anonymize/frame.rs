@@ -105,9 +105,7 @@ impl Rewrite<'_> {
     /// Address resolution: hardware and protocol addresses of sender and target in turn. Protocol
     /// addresses are replaced if they are those of IPv4.
     fn arp(&mut self, at: usize, images: &mut Images) {
-        let Some([_, _, high, low, hardware, protocol]) = self.array(at) else {
-            return;
-        };
+        let Some([_, _, high, low, hardware, protocol]) = self.array(at) else { return };
         let (bytes, kind) = (usize::from(hardware), Hardware::of_length(hardware));
         let protocol_bytes = usize::from(protocol);
         for sender_or_target in [at + 8, at + 8 + bytes + protocol_bytes] {
@@ -173,9 +171,7 @@ impl Rewrite<'_> {
     /// Updates a checksum by the change of the bytes that it covers. An `optional` checksum is 0 if
     /// it is absent.
     fn fix(&mut self, at: usize, change: &Sum16BitWords, optional: bool) {
-        let Some(old) = self.array::<2>(at) else {
-            return;
-        };
+        let Some(old) = self.array::<2>(at) else { return };
         // One's complement has two zeros, so a checksum is not computed anew if nothing changed: it
         // would turn 0xffff into 0.
         let is_unchanged = matches!(change.ones_complement(), 0 | u16::MAX);

@@ -12,18 +12,14 @@ pub(super) fn dhcp(rewrite: &mut Rewrite<'_>, carried: Carried, macs: &mut MacMa
     const HARDWARE_ROOM: usize = 16;
     const OPTIONS: usize = 240;
     let end = carried.at + carried.length;
-    let Some([source_high, source_low, high, low]) = rewrite.array(carried.at) else {
-        return;
-    };
+    let Some([source_high, source_low, high, low]) = rewrite.array(carried.at) else { return };
     let ports = [[source_high, source_low], [high, low]].map(u16::from_be_bytes);
     if carried.length < UDP_HEADER || !ports.iter().any(|port| matches!(port, 67 | 68)) {
         return;
     }
     let at = carried.at + UDP_HEADER;
     // Request or reply, hardware, length of the address.
-    let Some([1 | 2, _, length]) = rewrite.array(at) else {
-        return;
-    };
+    let Some([1 | 2, _, length]) = rewrite.array(at) else { return };
     let address = at + HARDWARE_ADDRESS;
     if length == 6 && address + 6 <= end {
         rewrite.hardware(address, Hardware::Mac, macs);
@@ -51,9 +47,7 @@ fn options(rewrite: &mut Rewrite<'_>, range: std::ops::Range<usize>, macs: &mut 
             at += 1;
             continue;
         }
-        let Some(length) = rewrite.array(at + 1).map(|[length]: [u8; 1]| length) else {
-            return;
-        };
+        let Some(length) = rewrite.array(at + 1).map(|[length]: [u8; 1]| length) else { return };
         let value = at + 2;
         let next = value + usize::from(length);
         if kind == CLIENT_IDENTIFIER && length > 0 {
@@ -89,9 +83,7 @@ pub(super) fn neighbour(
     let (mut at, end) = (carried.at + header, carried.at + carried.length);
     while at < end {
         // The length is in units of eight bytes, which include these two.
-        let Some([option, units]) = rewrite.array(at) else {
-            return;
-        };
+        let Some([option, units]) = rewrite.array(at) else { return };
         let length = usize::from(units) * 8;
         if matches!(option, SOURCE | TARGET) {
             let there = end.min(at + length).saturating_sub(at + 2);

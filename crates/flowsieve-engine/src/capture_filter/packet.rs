@@ -171,9 +171,7 @@ impl<'a> Packet<'a> {
             let has_ports = u16::from(!protocols.has(head[9])) | fragment_offset == 0;
             return Some(has_ports & both_there(direction, is([a, b]), is([c, d])));
         }
-        let Some(at) = self.ports(protocols).ok()? else {
-            return Some(false);
-        };
+        let Some(at) = self.ports(protocols).ok()? else { return Some(false) };
         let end = |at| self.bytes(at).map(is);
         ends(direction, || end(at), || end(at + 2))
     }
@@ -181,9 +179,7 @@ impl<'a> Packet<'a> {
     /// Returns the position of the ports, if the packet has some.
     #[inline(never)]
     fn ports(&mut self, protocols: Protocols) -> Result<Option<usize>, CutShort> {
-        let Some(upper) = self.upper(Networks::IP)? else {
-            return Ok(None);
-        };
+        let Some(upper) = self.upper(Networks::IP)? else { return Ok(None) };
         if upper.cut_short {
             return Err(CutShort);
         }
@@ -205,9 +201,7 @@ impl<'a> Packet<'a> {
     }
 
     fn ether_address(&self, direction: Direction, address: [u8; 6]) -> Option<bool> {
-        let Some(at) = self.ether() else {
-            return Some(false);
-        };
+        let Some(at) = self.ether() else { return Some(false) };
         let end = |at| self.bytes(at).map(|there: [u8; 6]| there == address);
         ends(direction, || end(at + 6), || end(at))
     }
@@ -241,9 +235,7 @@ impl<'a> Packet<'a> {
     /// Returns whether any DNS message that begins in the packet meets a test.
     fn dns(&mut self, test: &DnsTest) -> Option<bool> {
         let dns = Protocols::only(UDP).with(TCP);
-        let Some(at) = self.ports(dns).ok()? else {
-            return Some(false);
-        };
+        let Some(at) = self.ports(dns).ok()? else { return Some(false) };
         let ports = (self.be16(at)?, self.be16(at + 2)?);
         if !is_among(self.dns_ports, ports) {
             return Some(false);
@@ -324,9 +316,7 @@ impl Subject for Packet<'_> {
             Header::Frame => Some(true),
             Header::Network(networks) => self.is_one_of(networks),
             Header::Upper { networks, protocol } => {
-                let Some(upper) = self.upper(networks).ok()? else {
-                    return Some(false);
-                };
+                let Some(upper) = self.upper(networks).ok()? else { return Some(false) };
                 if upper.cut_short {
                     return None;
                 }

@@ -241,9 +241,7 @@ impl Program {
         let mut ops: Vec<Op> = Vec::new();
         let mut waiting = vec![(Exit::To(ACCEPT), Exit::To(REJECT))];
         for node in postfix.into_iter().rev() {
-            let Some((yes, no)) = waiting.pop() else {
-                break;
-            };
+            let Some((yes, no)) = waiting.pop() else { break };
             let latest = ops.len().saturating_sub(1) as u32;
             let place = |exit| match exit {
                 Exit::To(place) => place,

@@ -82,9 +82,7 @@ impl Parser<'_> {
 
     /// Parses tests of labels and of the length.
     fn labels_or_length(&mut self) -> Result<bool, Problem> {
-        let Some(word) = self.word() else {
-            return Ok(false);
-        };
+        let Some(word) = self.word() else { return Ok(false) };
         let (most, test): (u32, fn(Option<u32>) -> Test) = match word {
             "vlan" => (0xfff, |number| Test::Vlan(number.map(|n| n as u16))),
             "mpls" => (0xf_ffff, Test::Mpls),
@@ -227,9 +225,7 @@ impl Parser<'_> {
 
     /// Checks that the qualifiers go together.
     fn check(qualifiers: &Qualifiers, start: usize) -> Result<(), Problem> {
-        let Some(Protocol { name, layer }) = qualifiers.protocol else {
-            return Ok(());
-        };
+        let Some(Protocol { name, layer }) = qualifiers.protocol else { return Ok(()) };
         let (fits, wanted) = match qualifiers.what {
             What::Host | What::Net => (
                 !matches!(layer, Layer::Upper { .. } | Layer::EtherType(_)),

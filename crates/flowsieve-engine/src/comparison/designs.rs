@@ -103,9 +103,7 @@ pub(super) fn sized(
         return Ok(spec.with_probes(probes)?.unwrap_or(spec));
     }
     let weigh = plan.weigh.filter(|_| kind.has_weights());
-    let Some(weigh) = weigh else {
-        return Ok(spec);
-    };
+    let Some(weigh) = weigh else { return Ok(spec) };
     let asked = plan.asked();
     let share = 1.0 / asked.len() as f64;
     let wanted: Vec<(u32, f64)> = asked.iter().map(|&mask| (mask, share)).collect();

@@ -132,9 +132,7 @@ impl<'plan> Evaluation<'plan> {
         mut take: impl FnMut(&mut [Entry], Answer),
     ) -> Result<(), WorkerPanicked> {
         for (slice, closed) in slices.iter().enumerate().skip(first) {
-            let Some(list) = &closed.list else {
-                continue;
-            };
+            let Some(list) = &closed.list else { continue };
             if stop.is_some_and(StopFlag::is_set) {
                 break;
             }
@@ -272,9 +270,7 @@ fn add_tally(
     }
     replicate.saturated_slices += u64::from(tally.is_saturated);
     entry.memory_bytes = entry.memory_bytes.max(Some(tally.memory_bytes));
-    let Some(questions) = questions.filter(|_| seed == 0) else {
-        return;
-    };
+    let Some(questions) = questions.filter(|_| seed == 0) else { return };
     let answers = tally.positives.iter().zip(&tally.predicted);
     for (query, (set, (positives, predicted))) in
         entry.queries.iter_mut().zip(questions.sets.iter().zip(answers))
@@ -442,9 +438,7 @@ impl Evaluation<'_> {
 
 /// Returns whether the pair needs no more replicates at this size.
 fn is_decided(plan: &ComparePlan, all: &Comparison, size: u64) -> bool {
-    let Some(pair) = plan.pair else {
-        return true;
-    };
+    let Some(pair) = plan.pair else { return true };
     // By raw counts, as in the papers; sketches have none.
     let verdicts = CountKind::ALL.map(|kind| all.verdict(pair, size, kind).result);
     let judged = verdicts.iter().find_map(|result| result.as_ref().ok());

@@ -94,14 +94,10 @@ impl ComparePlan {
     /// Whether every structure can have the hash functions that are given, and one has such a
     /// number at all.
     fn check_probes(&self) -> Result<(), PlanError> {
-        let ProbeRule::Given(probes) = self.probes else {
-            return Ok(());
-        };
+        let ProbeRule::Given(probes) = self.probes else { return Ok(()) };
         let mut any = false;
         for &contender in &self.contenders {
-            let Some(kind) = contender.filter() else {
-                continue;
-            };
+            let Some(kind) = contender.filter() else { continue };
             let sizes = match self.sizes {
                 Sizes::Auto => &[MAX_CHECKED],
                 _ => self.sizes.of_user(),

@@ -478,9 +478,7 @@ impl Comparison {
         if let ([Some(a), Some(b)], Ok(_)) = (entries, &verdict.result) {
             let [a, b] = [a, b].map(|entry| self.slice_errors(entry, kind));
             for (a, b) in a.iter().zip(&b) {
-                let (Some(a), Some(b)) = (a, b) else {
-                    continue;
-                };
+                let (Some(a), Some(b)) = (a, b) else { continue };
                 verdict.slices_nearer[0] += u64::from(a.abs() < b.abs());
                 verdict.slices_nearer[1] += u64::from(b.abs() < a.abs());
             }

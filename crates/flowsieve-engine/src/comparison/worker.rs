@@ -80,9 +80,7 @@ impl Worker {
     }
 
     pub(super) fn insert(&mut self, list: &SliceList, seed: u32) {
-        let Some(arity) = list.attributes.len().checked_div(list.whole.len()) else {
-            return;
-        };
+        let Some(arity) = list.attributes.len().checked_div(list.whole.len()) else { return };
         let blocks = list.attributes.chunks(BLOCK * arity.max(1));
         for (whole, attributes) in list.whole.chunks(BLOCK).zip(blocks) {
             for (again, digests) in [(&mut self.whole, whole), (&mut self.attributes, attributes)] {

@@ -137,17 +137,13 @@ fn behind_header(bytes: &[u8], form: Form) -> Result<(usize, bool), Skip> {
 pub(super) fn addresses(bytes: &[u8], form: Form, mut see: impl FnMut(usize)) {
     let count = address_count(bytes, form);
     [4, 10, 16, 24].into_iter().take(count).for_each(&mut see);
-    let Ok((mut at, true)) = behind_header(bytes, form) else {
-        return;
-    };
+    let Ok((mut at, true)) = behind_header(bytes, form) else { return };
     // Destination, source, length; the next packet is aligned to four bytes of what is carried.
     let start = at;
     while at < bytes.len() {
         see(at);
         see(at + 6);
-        let Ok(length) = be16(bytes, at + 12) else {
-            return;
-        };
+        let Ok(length) = be16(bytes, at + 12) else { return };
         at = start + (at - start + 14 + usize::from(length)).next_multiple_of(4);
     }
 }
@@ -157,9 +153,7 @@ fn address_count(bytes: &[u8], form: Form) -> usize {
     const MANAGEMENT: u8 = 0;
     const CONTROL: u8 = 1;
     const BOTH: u8 = TO_DISTRIBUTION | FROM_DISTRIBUTION;
-    let Ok([control, flags]) = control(bytes, form) else {
-        return 0;
-    };
+    let Ok([control, flags]) = control(bytes, form) else { return 0 };
     match (control >> 2 & 3, control >> 4) {
         (DATA, _) if flags & BOTH == BOTH => 4,
         (DATA | MANAGEMENT, _) => 3,

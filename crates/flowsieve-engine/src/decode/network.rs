@@ -103,9 +103,7 @@ fn innermost(link: LinkType, frame: &[u8]) -> Network {
             Ok(packet) if packet.may_be_tunnel() => tunnel::inside(&packet),
             _ => None,
         };
-        let Some((layer, bytes)) = inside else {
-            return found;
-        };
+        let Some((layer, bytes)) = inside else { return found };
         let (kind, bytes) = walk(layer, bytes, frame, |_, _| {});
         let readable = match kind {
             NetworkKind::Ipv4 => ip::v4(bytes).is_ok(),

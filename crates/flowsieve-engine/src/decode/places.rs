@@ -85,9 +85,7 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
                     let at = at + within;
                     places.push(Place::Hardware { at, kind });
                 });
-                let Ok(next) = step(other, bytes) else {
-                    return;
-                };
+                let Ok(next) = step(other, bytes) else { return };
                 (layer, bytes) = next;
                 continue;
             }

@@ -55,9 +55,7 @@ impl BatchBuilder for KeyBatchBuilder {
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut KeyBatch) {
         // A log has no packets.
-        let TraceBatch::Packets { bytes, packets } = batch else {
-            return;
-        };
+        let TraceBatch::Packets { bytes, packets } = batch else { return };
         debug_assert!(self.0.needs_bytes_only(), "this builder knows nothing else");
         let mut flows = TcpFlows::default();
         for packet in packets {

@@ -152,9 +152,7 @@ impl Keyer {
     }
 
     fn flow(&self, link: LinkType, frame: &[u8]) -> Key {
-        let Ok(ip) = self.decoder.decode(link, frame) else {
-            return (0, None);
-        };
+        let Ok(ip) = self.decoder.decode(link, frame) else { return (0, None) };
         let ports = ip.ports().unwrap_or((0, 0));
         (self.ends(ip.addresses, ip.protocol, ports), Some(DropKind::Flow))
     }
@@ -173,15 +171,11 @@ impl Keyer {
             return (0, None);
         };
         let missing = whole.stated - whole.bytes.len();
-        let Some((segment, payload)) = Segment::read(&ip, missing) else {
-            return (0, None);
-        };
+        let Some((segment, payload)) = Segment::read(&ip, missing) else { return (0, None) };
         let (addresses, (from, to)) = (ip.addresses, segment.ports);
         let there = self.ends(addresses, ip.protocol, (from, to));
         let back = self.ends(addresses.reversed(), ip.protocol, (to, from));
-        let Some(kind) = flows.see(there, back, &segment) else {
-            return (0, None);
-        };
+        let Some(kind) = flows.see(there, back, &segment) else { return (0, None) };
         (self.payload(&ip, &segment, payload), Some(kind))
     }
 

@@ -146,9 +146,7 @@ impl PieceReader {
 
     /// Reads the next batch; emits everything at the end.
     fn read(&mut self) {
-        let Some(capture) = &mut self.capture else {
-            return;
-        };
+        let Some(capture) = &mut self.capture else { return };
         self.batch.clear();
         let before = self.input.packets_before + self.input.packets;
         match read_batch(capture, &*self.builder, &mut self.batch, before) {

@@ -126,9 +126,7 @@ impl<'a> TraceOrder<'a> {
 
     /// Returns the next element.
     pub(super) fn next_placed(&mut self) -> Result<Option<Sighted<'a>>, PieceError> {
-        let Some(Reverse(sighted)) = self.heads.pop() else {
-            return Ok(None);
-        };
+        let Some(Reverse(sighted)) = self.heads.pop() else { return Ok(None) };
         self.follow(sighted.at)?;
         Ok(Some(sighted))
     }

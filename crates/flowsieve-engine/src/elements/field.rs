@@ -203,9 +203,7 @@ impl FromStr for Field {
                 "there is no attribute {name:?}; there are src, dst, src-port, dst-port, proto, domain, domain2 and vlan, and prefixes such as src/24"
             )));
         };
-        let Some(bits) = bits else {
-            return Ok(Self::whole(attribute));
-        };
+        let Some(bits) = bits else { return Ok(Self::whole(attribute)) };
         if !attribute.is_address() {
             return Err(PlanError::new(format!("{name} has no prefixes; src/24 and dst/16 have")));
         }

@@ -227,9 +227,7 @@ pub(crate) fn registered(labels: &[u8]) -> &[u8] {
     if count == 0 {
         return labels;
     }
-    let Some(domain) = flowsieve_domains::registered(&text[1..at]) else {
-        return labels;
-    };
+    let Some(domain) = flowsieve_domains::registered(&text[1..at]) else { return labels };
     let kept = domain.split(|&byte| byte == b'.').count();
     let first = starts[count - kept.min(count)];
     &labels[usize::from(first)..]
@@ -304,9 +302,7 @@ impl ElementKind {
     /// The family is there if an address is, so that no two encodings of different lengths are one;
     /// protocols, ports, VLANs and names are the same in both families.
     pub fn part(self, key: &[u8], mask: u32, out: &mut Vec<u8>) {
-        let Some(&family) = key.first() else {
-            return;
-        };
+        let Some(&family) = key.first() else { return };
         if mask & self.addresses() != 0 {
             out.push(family);
         }

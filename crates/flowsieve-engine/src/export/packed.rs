@@ -150,9 +150,7 @@ impl PackedRows {
     ) -> io::Result<Taken> {
         let packed = Packed::read(bytes)
             .filter(|packed| is_wanted(self.form.digest(time_ns, &packed.sighting, packed.name)));
-        let Some(Packed { number, mut sighting, name }) = packed else {
-            return Ok(Taken::Refused);
-        };
+        let Some(Packed { number, mut sighting, name }) = packed else { return Ok(Taken::Refused) };
         self.sightings += 1;
         self.bytes = self.bytes.saturating_add(sighting.bytes.into());
         let named = self.form.kind.is_some_and(|kind| kind.has_name());

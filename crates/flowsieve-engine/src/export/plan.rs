@@ -45,9 +45,7 @@ impl ExportPlan {
     /// A slice without a width; too little memory.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), PlanError> {
-        let ExportWhat::Elements { slicing, memory_bytes, .. } = self.what else {
-            return Ok(());
-        };
+        let ExportWhat::Elements { slicing, memory_bytes, .. } = self.what else { return Ok(()) };
         slicing.check()?;
         if memory_bytes < LEAST_MEMORY {
             return Err(PlanError::new(format!(

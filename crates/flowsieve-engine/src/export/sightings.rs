@@ -174,9 +174,7 @@ impl SightingBatchBuilder {
 
 /// The hash of a whole element, and of its name if it has one.
 pub(super) fn element_hash(hasher: &ahash::RandomState, key: FlowKey, name: Option<&[u8]>) -> u64 {
-    let Some(name) = name else {
-        return key.hash_with(hasher);
-    };
+    let Some(name) = name else { return key.hash_with(hasher) };
     let mut hasher = hasher.build_hasher();
     key.hash(&mut hasher);
     hasher.write(name);

@@ -123,9 +123,7 @@ impl SliceTable {
                 && entry.key == sighting.key
                 && (!named || self.name_of(entry) == name)
         });
-        let Some(&at) = found else {
-            return false;
-        };
+        let Some(&at) = found else { return false };
         let entry = &mut self.entries[at as usize];
         entry.start_ns = entry.start_ns.min(time_ns);
         entry.packets += 1;

@@ -98,9 +98,7 @@ impl FlowBatchBuilder {
             vlan: None,
             upper: if has_ports(protocol) { Upper::Ports(from, to) } else { Upper::Unknown },
         });
-        let LogContent::Dns { question, is_response } = &entry.content else {
-            return Ok(());
-        };
+        let LogContent::Dns { question, is_response } = &entry.content else { return Ok(()) };
         // No question is no error: the flow is there.
         let _ = with_name(log, question, |name| {
             out.messages.push(Message { packet: number, is_response: *is_response });

@@ -122,9 +122,7 @@ impl Index {
         if !can_allocate((entries * size_of::<u32>()) as u64) {
             return false;
         }
-        let Some(entries) = Pages::try_new(entries) else {
-            return false;
-        };
+        let Some(entries) = Pages::try_new(entries) else { return false };
         let old = std::mem::replace(self, Self::of(entries));
         for &entry in old.entries.as_slice() {
             if entry != 0 {

@@ -240,9 +240,7 @@ impl Shards {
 
     /// Releases a batch, which is done if no shard holds it any more.
     fn release(&self, given: Arc<Given>) {
-        let Some(Given { mut batch, number, ended, .. }) = Arc::into_inner(given) else {
-            return;
-        };
+        let Some(Given { mut batch, number, ended, .. }) = Arc::into_inner(given) else { return };
         batch.clear();
         let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut done = locked(&self.done);

@@ -251,9 +251,7 @@ impl FlowSlots {
                 return false;
             }
             // Other tables ask at the same time.
-            let Some(slots) = Pages::try_new(piece) else {
-                return false;
-            };
+            let Some(slots) = Pages::try_new(piece) else { return false };
             self.capacity += piece;
             self.pieces.push(slots);
         }

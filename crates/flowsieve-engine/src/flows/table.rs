@@ -245,9 +245,7 @@ impl FlowTable {
         // A flow that ended meanwhile may have left its slot.
         let guess = guess.filter(|&place| self.flows.is_live(place) && is_right(place));
         let found = guess.or_else(|| self.index.find(hash_of(packet), is_right));
-        let Some(at) = found else {
-            return self.begin(time_ns, packet, number, end);
-        };
+        let Some(at) = found else { return self.begin(time_ns, packet, number, end) };
         let slot = self.flows.slots.at_mut(at);
         let ended = if time_ns.saturating_sub(slot.end_ns()) > self.idle_ns {
             Ended::Idle
@@ -387,9 +385,7 @@ impl FlowTable {
         now_ns: i64,
         end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
     ) -> Result<i64, E> {
-        let Some(mut expiry) = self.expiry.take() else {
-            return Ok(i64::MAX);
-        };
+        let Some(mut expiry) = self.expiry.take() else { return Ok(i64::MAX) };
         let next_ns = expiry.set_now(now_ns);
         while let Some(at) = expiry.take_passed() {
             let slot = self.flows.slots.at(at);

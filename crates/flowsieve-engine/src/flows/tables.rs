@@ -145,9 +145,7 @@ impl Tables<'_> {
             }
             *self = Self::Joined(Box::new(divided.join()));
         }
-        let Self::Joined(joined) = self else {
-            return Ok(());
-        };
+        let Self::Joined(joined) = self else { return Ok(()) };
         let mut messages = (0..).zip(&batch.rows.messages).peekable();
         let mut places: Vec<_> = batch.rows.of_shards.iter().flatten().collect();
         places.sort_unstable_by_key(|place| place.flow);

@@ -109,9 +109,7 @@ impl Seen {
 
     /// Moves the exact set into a filter, which answers from now on.
     fn give_up(&mut self) {
-        let Answer::Exact(exact) = &mut self.answer else {
-            return;
-        };
+        let Answer::Exact(exact) = &mut self.answer else { return };
         let exact = std::mem::take(exact);
         let mut filter = self.filter();
         let mut keys: Vec<FlowKey> = Vec::new();

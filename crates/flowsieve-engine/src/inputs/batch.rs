@@ -72,9 +72,7 @@ pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
 ) -> Result<bool, TraceError> {
     let already = out.times_ns().len() as u64;
     let made = catch_panic(|| {
-        let Some(batch) = capture.next_batch()? else {
-            return Ok(BatchOutcome::End);
-        };
+        let Some(batch) = capture.next_batch()? else { return Ok(BatchOutcome::End) };
         Ok(match catch_panic(|| builder.append(batch, out)) {
             Ok(()) => BatchOutcome::Batch,
             Err(gone) => {
@@ -116,9 +114,7 @@ fn culprit<M: BatchBuilder + ?Sized>(
     builder: &M,
     batch: TraceBatch<'_>,
 ) -> Option<(u64, WorkerPanicked)> {
-    let TraceBatch::Packets { bytes, packets } = batch else {
-        return None;
-    };
+    let TraceBatch::Packets { bytes, packets } = batch else { return None };
     packets.chunks(1).enumerate().find_map(|(number, packets)| {
         let alone = TraceBatch::Packets { bytes, packets };
         let gone = catch_panic(|| builder.append(alone, &mut M::Batch::default())).err()?;

@@ -258,9 +258,7 @@ mod tests {
         type Batch = Times;
 
         fn append(&self, batch: TraceBatch<'_>, out: &mut Times) {
-            let TraceBatch::Packets { packets, .. } = batch else {
-                return;
-            };
+            let TraceBatch::Packets { packets, .. } = batch else { return };
             for packet in packets {
                 assert_ne!(packet.time_ns, self.0, "the trap");
                 out.0.push(packet.time_ns);

@@ -461,15 +461,11 @@ impl<'a, I: Input> Merge<'a, I> {
             {
                 self.upcoming.push_front(next);
             }
-            let Some(next) = self.upcoming.front() else {
-                return Ok(());
-            };
+            let Some(next) = self.upcoming.front() else { return Ok(()) };
             if self.first_ns().is_some_and(|now| next.first_ns > now) {
                 return Ok(());
             }
-            let Some(upcoming) = self.upcoming.pop_front() else {
-                return Ok(());
-            };
+            let Some(upcoming) = self.upcoming.pop_front() else { return Ok(()) };
             if self.open.len() >= self.most_open {
                 self.held_back.push_back(upcoming);
                 continue;

@@ -140,9 +140,7 @@ impl<M: BatchBuilder> SegmentFeed<M> {
     /// file is for another reader.
     pub(super) fn refill(&mut self, used: &mut M::Batch) -> bool {
         while self.next < self.segments.count() {
-            let Some(mut read) = self.obtain() else {
-                return false;
-            };
+            let Some(mut read) = self.obtain() else { return false };
             if read.entered != Some(self.end) {
                 read = self.worker.read(read.number, Some(self.end), read.batch);
             }
@@ -232,9 +230,7 @@ mod tests {
         type Batch = Copies;
 
         fn append(&self, batch: TraceBatch<'_>, out: &mut Copies) {
-            let TraceBatch::Packets { bytes, packets } = batch else {
-                return;
-            };
+            let TraceBatch::Packets { bytes, packets } = batch else { return };
             for packet in packets {
                 out.times_ns.push(packet.time_ns);
                 let frame = &bytes[packet.start as usize..][..packet.captured as usize];

@@ -57,9 +57,7 @@ impl Slicing {
     #[doc(hidden)]
     pub fn panes(self, every_ns: Option<i64>) -> Result<Option<u16>, PlanError> {
         const MOST: u16 = SlidingBitmap::MAX_PANES;
-        let Some(every_ns) = every_ns else {
-            return Ok(None);
-        };
+        let Some(every_ns) = every_ns else { return Ok(None) };
         let error =
             |rule: String| Err(PlanError::new(format!("{rule}; --slice 60s --every 1s works")));
         match self.width_ns {
@@ -266,9 +264,7 @@ impl From<SpecError> for PlanError {
 
 impl CountPlan {
     fn check_windows(&self) -> Result<(), PlanError> {
-        let Some(panes) = self.slicing.panes(self.every_ns)? else {
-            return Ok(());
-        };
+        let Some(panes) = self.slicing.panes(self.every_ns)? else { return Ok(()) };
         match &self.counter {
             Some(CounterChoice { shard: CounterSpec::Sliding { panes: own, .. }, .. })
                 if *own == panes =>

@@ -286,9 +286,7 @@ impl Sums {
         self.saturated_slices += u64::from(slice.saturated);
         self.bounds_checked += u64::from(slice.bounds_hold().is_some());
         self.bounds_held += u64::from(slice.bounds_hold() == Some(true));
-        let Some(best) = slice.best() else {
-            return;
-        };
+        let Some(best) = slice.best() else { return };
         let distinct = best.round() as u64;
         self.least = self.least.min(distinct);
         self.most = self.most.max(distinct);

@@ -154,9 +154,7 @@ impl Meter {
                 kind.part(key, mask, &mut self.part);
                 set.insert(&self.part);
             }
-            let Some(spread) = &mut self.spread else {
-                continue;
-            };
+            let Some(spread) = &mut self.spread else { continue };
             let mut refused = false;
             for (of, &digest) in spread.iter_mut().zip(digests) {
                 refused |= of.try_reserve(1).is_err();

@@ -219,9 +219,7 @@ impl Shard {
         self.pass_on();
         if let Some(window) = &mut self.window {
             let slice = self.slices.get_mut(slot).and_then(Option::as_mut);
-            let Some(slice) = slice.filter(|slice| slice.used) else {
-                return window.pass(index);
-            };
+            let Some(slice) = slice.filter(|slice| slice.used) else { return window.pass(index) };
             let tally = window.take(index, slice.exact.as_ref(), slice.counter.as_mut());
             slice.clear();
             return tally;

@@ -108,9 +108,7 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
         again: impl for<'s, 'e> FnOnce(&'s Scope<'s, 'e>, S::Outcome) -> S,
     ) -> Result<PipelineResult<S::Outcome>, RunError> {
         let first = thread::scope(|scope| self.run(scope, watch, |grid| stage(scope, grid)))?;
-        let Some(wanted) = self.wanted_again(&first) else {
-            return Ok(first);
-        };
+        let Some(wanted) = self.wanted_again(&first) else { return Ok(first) };
         let PipelineResult { outcome, inputs, totals, .. } = first;
         let second = thread::scope(|scope| {
             let stage = again(scope, outcome);

@@ -82,9 +82,7 @@ impl SliceGrid {
     /// First nanosecond of the slice and first one behind it, saturated. Slices that are numbered
     /// by the ends of the range hold all that is beyond them.
     pub(crate) fn bounds(self, index: i64) -> (i64, i64) {
-        let Some(width) = self.width_ns else {
-            return (i64::MIN, i64::MAX);
-        };
+        let Some(width) = self.width_ns else { return (i64::MIN, i64::MAX) };
         let edge = |index: i128| {
             let edge = index * i128::from(width) + i128::from(self.origin_ns);
             edge.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64

@@ -100,9 +100,7 @@ impl Whole {
     /// slice before it.
     #[inline]
     pub(crate) fn add(&mut self, key: &[u8], slice: i64) -> bool {
-        let Some(exact) = &mut self.exact else {
-            return false;
-        };
+        let Some(exact) = &mut self.exact else { return false };
         match exact.put_by(key, slice, i64::min) {
             Put::New => true,
             Put::Known(before) if slice < before => {
@@ -125,9 +123,7 @@ impl Whole {
         sightings: &[Sighting],
         slice: i64,
     ) {
-        let Some(sample) = &mut self.sample else {
-            return;
-        };
+        let Some(sample) = &mut self.sample else { return };
         if !self.firsts_only {
             for &digest in &elements.digests {
                 sample.add(digest, slice);

@@ -159,9 +159,7 @@ impl<'a> CountStage<'a> {
     fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
         loop {
             let wait = self.collector.outstanding() >= outstanding;
-            let Some(answer) = self.workers.answer(wait)? else {
-                return Ok(());
-            };
+            let Some(answer) = self.workers.answer(wait)? else { return Ok(()) };
             if let Answer::Slice { closing, shard, tally } = answer {
                 self.collector.tally(closing, shard, *tally)?;
             }

@@ -39,9 +39,7 @@ impl Choose {
     /// Appends, for each time, whether it is in the range.
     fn choose_times(&self, times_ns: impl Iterator<Item = i64>, chosen: &mut Vec<bool>) {
         let mut times_ns = times_ns.peekable();
-        let Some(&first_ns) = times_ns.peek() else {
-            return;
-        };
+        let Some(&first_ns) = times_ns.peek() else { return };
         if self.selection.from.is_none() && self.selection.to.is_none() {
             chosen.extend(times_ns.map(|_| true));
             return;

@@ -61,9 +61,7 @@ impl Selection {
         format: InputFormat,
     ) -> Vec<Source> {
         let sources = sources.iter().cloned().map(Into::into);
-        let Some(select) = self.select() else {
-            return sources.collect();
-        };
+        let Some(select) = self.select() else { return sources.collect() };
         let times_ns = self.times_ns();
         let selected = sources.map(|source: Source| {
             let source = source.selected_by(Arc::clone(&select));

@@ -243,9 +243,7 @@ impl<'a> Record<'a> {
 
     /// Reads a record from elsewhere; `None` if the bytes are none.
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let &[_, _, _, _, low, high, ref element @ ..] = bytes else {
-            return None;
-        };
+        let &[_, _, _, _, low, high, ref element @ ..] = bytes else { return None };
         let key = usize::from(u16::from_le_bytes([low, high]));
         // The root's name has no bytes.
         (key <= element.len().min(LONGEST_KEY)).then(|| Self::read(bytes))

@@ -64,9 +64,7 @@ impl<'a> TopRows<'a> {
 
     pub(super) fn take(&mut self, mut slice: TopSlice, is_closed: bool) -> io::Result<()> {
         slice.revision = self.revision;
-        let Some(live) = &mut self.live else {
-            return self.waiting.push(slice);
-        };
+        let Some(live) = &mut self.live else { return self.waiting.push(slice) };
         let before = live.slices.get(&slice.index);
         slice.is_shown =
             before.is_some_and(|it| it.slice.is_shown && it.slice.packets == slice.packets);
@@ -83,9 +81,7 @@ impl<'a> TopRows<'a> {
     /// Emits the slices that end by this time, as far as the sink does not have them, and flushes
     /// it.
     pub(super) fn show(&mut self, final_ns: i64) -> io::Result<()> {
-        let Some(Live { slices, first_ns, last }) = &mut self.live else {
-            return Ok(());
-        };
+        let Some(Live { slices, first_ns, last }) = &mut self.live else { return Ok(()) };
         let mut shown = false;
         for (&index, LiveSlice { slice, .. }) in slices.iter_mut() {
             if slice.is_shown || slice.end_ns > final_ns {

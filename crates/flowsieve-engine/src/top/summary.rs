@@ -166,9 +166,7 @@ impl Summary {
     fn add_repeat(&mut self, digest: Digest, bytes: u32) {
         let guess = self.index.guess(digest);
         let mut number = if guess == NOWHERE { 0 } else { guess as usize };
-        let Some(entry) = self.entries.get(number) else {
-            return;
-        };
+        let Some(entry) = self.entries.get(number) else { return };
         let is_elsewhere = u8::from(guess != NOWHERE) & u8::from(entry.digest != digest);
         if is_elsewhere != 0 {
             number = self.find(digest).unwrap_or(0);
@@ -183,9 +181,7 @@ impl Summary {
     #[inline]
     fn touch(&self, digests: &[Digest]) -> [u32; TOGETHER] {
         let mut numbers = [0; TOGETHER];
-        let Some(last) = self.entries.len().checked_sub(1) else {
-            return numbers;
-        };
+        let Some(last) = self.entries.len().checked_sub(1) else { return numbers };
         for (number, &digest) in numbers.iter_mut().zip(digests) {
             *number = self.index.guess(digest).min(last as u32);
         }

@@ -282,9 +282,7 @@ fn recall(
     largest: &[(Vec<u8>, Exact)],
     ranked: &[Spread],
 ) -> Recall {
-    let Some((_, last)) = largest.last() else {
-        return Recall::default();
-    };
+    let Some((_, last)) = largest.last() else { return Recall::default() };
     let keys = largest.len() as u64;
     // Which of equal keys are listed is chance.
     let found = ranked.iter().filter(|spread| distinct(&spread.key) >= last.distinct);

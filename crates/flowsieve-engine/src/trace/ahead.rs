@@ -26,9 +26,7 @@ impl ReadAhead {
     pub(super) fn start(source: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
         let bytes = ((QUEUED + 2) * BUFFER_BYTES) as u64;
         let work = |(source, sender)| read_all(source, sender);
-        let Some(thread) = spawn("decompress", bytes, work) else {
-            return source;
-        };
+        let Some(thread) = spawn("decompress", bytes, work) else { return source };
         let (sender, buffers) = pipe::<_, _, Crossbeam>(QUEUED);
         thread.begin((source, sender));
         Box::new(Self { buffers, buffer: Vec::new(), read: 0, ended: false })

@@ -20,9 +20,7 @@ impl Pcap {
         let mut rest = bytes;
         let mut time = None;
         for seen in 0..RECORDS_TO_SEE {
-            let Some(header) = rest.first_chunk() else {
-                return seen >= RECORDS_TO_TRY;
-            };
+            let Some(header) = rest.first_chunk() else { return seen >= RECORDS_TO_TRY };
             let (seconds, fraction, captured, wire) = self.header_fields(header);
             let plausible = i64::from(fraction) * self.fraction < NANOS_PER_SECOND
                 && captured > 0

@@ -381,9 +381,7 @@ impl Capture {
     /// Removes what is not wanted from the present batch, before which there were this many
     /// annotations.
     fn choose(&mut self, annotations: usize) {
-        let Some(chooser) = &mut self.chooser else {
-            return;
-        };
+        let Some(chooser) = &mut self.chooser else { return };
         let bytes = self.buffer.buffered();
         let Batch { packets, entries, records } = &mut self.batch;
         if packets.is_empty() {

@@ -143,9 +143,7 @@ impl<'a> Cursor<'a> {
                 if depth == 0 {
                     return Ok(());
                 }
-                let Some(left) = &mut open[depth - 1] else {
-                    break;
-                };
+                let Some(left) = &mut open[depth - 1] else { break };
                 *left -= 1;
                 if *left > 0 {
                     break;

@@ -507,9 +507,7 @@ impl Block {
         signature: &Signature,
         bytes: &[u8],
     ) -> Result<Option<IpAddr>, &'static str> {
-        let Some(number) = number else {
-            return Ok(None);
-        };
+        let Some(number) = number else { return Ok(None) };
         let range = item(&self.addresses, number).ok_or("its address is not in the table")?;
         Ok(signature.address(&bytes[range.start as usize..range.end as usize]))
     }

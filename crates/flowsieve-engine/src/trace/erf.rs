@@ -187,9 +187,7 @@ fn is_plausible(head: &[u8], complete: bool) -> bool {
             }
             before = Some(time);
         }
-        let Some(next) = rest.get(length..) else {
-            return seen >= ENOUGH_RECORDS;
-        };
+        let Some(next) = rest.get(length..) else { return seen >= ENOUGH_RECORDS };
         rest = next;
     }
     before.is_some()

@@ -164,9 +164,7 @@ impl Progress {
     pub(super) fn note_raw(&mut self, bytes: &[u8]) {
         self.raw_at += bytes.len() as u64;
         let before = self.raw;
-        let Some(new) = new_bytes(bytes, self.raw_at, &mut self.raw) else {
-            return;
-        };
+        let Some(new) = new_bytes(bytes, self.raw_at, &mut self.raw) else { return };
         // Skips the part of a copy that was read from the other file.
         let begin = self.raw - new.len() as u64;
         if begin == self.first.len() as u64 {
@@ -423,9 +421,7 @@ impl FollowedFiles {
     /// nothing is left to be read; otherwise all of it is compared.
     pub(super) fn end(&mut self, version: Option<Version>) {
         self.is_open = false;
-        let Some(known) = self.known.last() else {
-            return;
-        };
+        let Some(known) = self.known.last() else { return };
         let raw = known.progress.lock().raw;
         if let Some(version) = version.filter(|version| version.length == raw) {
             self.see(known.id, version);
@@ -446,9 +442,7 @@ impl FollowedFiles {
     /// Keeps the error of the last file, which may be continued or completed. Returns it if there is
     /// no file.
     pub(super) fn postpone(&mut self, error: TraceError) -> Option<TraceError> {
-        let Some(known) = self.known.last_mut() else {
-            return Some(error);
-        };
+        let Some(known) = self.known.last_mut() else { return Some(error) };
         known.error = Some(error);
         None
     }
@@ -572,9 +566,7 @@ impl FollowedFiles {
                 }
             }
         }
-        let Some((entry, verdict)) = next else {
-            return Ok(None);
-        };
+        let Some((entry, verdict)) = next else { return Ok(None) };
         let file = match File::open(&entry.path) {
             Ok(file) if identity(&entry.path, &file.metadata()?) == entry.id => file,
             // It was replaced meanwhile.

@@ -85,9 +85,7 @@ impl Frames {
             let length = number(buffer.unread(), 0);
             if length > 0 {
                 let whole = self.record(buffer, length, MAX_FRAME, 4, may_move)?;
-                let Some(whole) = whole else {
-                    return Ok(Next::NotHere);
-                };
+                let Some(whole) = whole else { return Ok(Next::NotHere) };
                 self.number += 1;
                 return Ok(Next::Data(whole - 4));
             }

@@ -156,9 +156,7 @@ impl Entries {
 
 /// Returns the byte that Zeek writes as `\x2e`.
 fn escaped_byte(text: &[u8]) -> Option<u8> {
-    let &[b'\\', b'x', high, low, ..] = text else {
-        return None;
-    };
+    let &[b'\\', b'x', high, low, ..] = text else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
     Some((digit(high)? << 4 | digit(low)?) as u8)
 }
@@ -346,9 +344,7 @@ impl Lines {
         read: impl Fn(&[u8], &mut Entries) -> Result<(), String>,
     ) -> Result<(), ReadError> {
         while out.len() < MAX_BATCH {
-            let Some(length) = self.advance(buffer)? else {
-                return Ok(());
-            };
+            let Some(length) = self.advance(buffer)? else { return Ok(()) };
             let line = buffer.unread()[..length].trim_ascii();
             if !line.is_empty()
                 && let Err(reason) = read(line, out)

@@ -298,9 +298,7 @@ impl Pcapng {
 
     fn store_interface(&self, block: &[u8], records: &mut Records) -> Result<(), TraceErrorKind> {
         const OPTIONS_AT: usize = 16;
-        let Some(interface) = self.interfaces.last() else {
-            return Ok(());
-        };
+        let Some(interface) = self.interfaces.last() else { return Ok(()) };
         let options = block.get(OPTIONS_AT..block.len() - 4).unwrap_or_default().to_vec();
         records.interface_bytes += options.len() + size_of::<InterfaceInfo>();
         if records.interface_bytes > MAX_INTERFACE_BYTES {

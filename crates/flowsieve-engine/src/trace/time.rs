@@ -39,11 +39,7 @@ pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
     let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if !all_digits(whole) || !all_digits(fraction) {
         let seconds = text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
-        let seconds = if seconds {
-            text.parse::<f64>().ok()?
-        } else {
-            return None;
-        };
+        let seconds = if seconds { text.parse::<f64>().ok()? } else { return None };
         return Some((seconds * NANOS_PER_SECOND as f64).round() as i64);
     }
     // 25 digits are far beyond the range, and cannot overflow the sum below.

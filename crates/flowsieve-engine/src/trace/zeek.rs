@@ -181,9 +181,7 @@ impl PacketSource for ZeekTsv {
     fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
         let out = &mut batch.entries;
         while out.len() < MAX_BATCH {
-            let Some(length) = self.lines.advance(buffer)? else {
-                return Ok(());
-            };
+            let Some(length) = self.lines.advance(buffer)? else { return Ok(()) };
             let line = &buffer.unread()[..length];
             let read = match line.split_first() {
                 None => Ok(()),

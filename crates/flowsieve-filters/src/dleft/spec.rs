@@ -78,9 +78,7 @@ fn in_memory(bytes: u64, expected: Option<u64>) -> DleftSpec {
         // If B is a power of two, there are no cells of 24 bits: take one bucket less.
         of_cells(width, buckets - u64::from(buckets > 0 && spec.width() != width))
     };
-    let Some(expected) = expected else {
-        return in_width(WIDTHS[0]);
-    };
+    let Some(expected) = expected else { return in_width(WIDTHS[0]) };
     let all = WIDTHS.map(in_width).into_iter();
     let best = all.filter(|spec| spec.buckets > 0).min_by(|a, b| {
         let rate = |spec: &DleftSpec| spec.rate_at(expected as f64);

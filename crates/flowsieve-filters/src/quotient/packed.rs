@@ -190,9 +190,7 @@ impl Layout {
         let block = bucket / BLOCK;
         let before = self.before.bits(of, block * 32, 32)?;
         let first = block * BLOCK + before;
-        let Some(start) = self.behind_zeros(of, first, bucket % BLOCK)? else {
-            return Ok(None);
-        };
+        let Some(start) = self.behind_zeros(of, first, bucket % BLOCK)? else { return Ok(None) };
         let mut number = before + (start - first) - bucket % BLOCK;
         let mut at = start;
         while number < self.head.distinct && self.runs.bits(of, at, 1)? == 1 {
@@ -286,17 +284,13 @@ impl<'a> Packed<'a> {
 
     /// Returns how often a fingerprint was inserted.
     pub(super) fn count(&self, fingerprint: u64) -> u64 {
-        let Some(number) = self.find(fingerprint) else {
-            return 0;
-        };
+        let Some(number) = self.find(fingerprint) else { return 0 };
         let Layout { before, counts_before, .. } = self.layout;
         let block = (fingerprint >> self.head().remainder()) / COUNT_BLOCK;
         let mut at = self.bits(counts_before, block * 64, READABLE);
         let first = self.bits(before, block * (COUNT_BLOCK / BLOCK) * 32, 32);
         for _ in first..number {
-            let Some((_, next)) = self.count_at(at) else {
-                return 0;
-            };
+            let Some((_, next)) = self.count_at(at) else { return 0 };
             at = next;
         }
         self.count_at(at).map_or(0, |(count, _)| count)

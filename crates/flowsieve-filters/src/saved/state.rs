@@ -195,9 +195,7 @@ impl<'a> StateWriter<'a> {
     /// Those of the writer.
     pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.written += bytes.len() as u64;
-        let Some(out) = &mut self.out else {
-            return Ok(());
-        };
+        let Some(out) = &mut self.out else { return Ok(()) };
         self.checksum.update(bytes);
         out.write_all(bytes)
     }

@@ -115,9 +115,7 @@ impl Range {
                 Some(*sum)
             })
             .collect();
-        let Some(room) = limit.checked_sub(few.first + many.first) else {
-            return 0.0;
-        };
+        let Some(room) = limit.checked_sub(few.first + many.first) else { return 0.0 };
         // The other number is less than `room - at`.
         let terms = many.values.iter().enumerate().take(room);
         terms.map(|(at, value)| value * upto[(room - at - 1).min(upto.len() - 1)]).sum()

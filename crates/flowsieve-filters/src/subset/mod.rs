@@ -351,9 +351,7 @@ impl MultiAttributeFilter for SubsetFilter {
             // Every element matches, so it is enough that one was inserted.
             return of_bits(self.distinct().is_none_or(|count| count != Estimate::default()));
         }
-        let Array::Lines(array, counters) = &self.array else {
-            return PatternAnswer::Unknown;
-        };
+        let Array::Lines(array, counters) = &self.array else { return PatternAnswer::Unknown };
         let query = pattern.mask();
         let digest = |attribute: usize| {
             pattern.attributes[attribute].expect("the part has attributes of the query only")

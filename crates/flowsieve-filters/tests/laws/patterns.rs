@@ -11,9 +11,7 @@ fn no_pattern_of_an_inserted_element_is_absent() {
         let elements = elements.of(arity(&spec));
         let mut filter = spec.build();
         insert_all(&mut *filter, elements);
-        let Some(filter) = filter.as_multi_attribute() else {
-            continue;
-        };
+        let Some(filter) = filter.as_multi_attribute() else { continue };
         for element in elements.iter() {
             for mask in 0..1_u32 << arity(&spec) {
                 let answer = ask(element, mask, |pattern| filter.contains_where(pattern));
@@ -31,9 +29,7 @@ fn batches_of_patterns_equal_single_patterns() {
         let arity = arity(&spec);
         let mut filter = spec.build();
         insert_all(&mut *filter, elements.of(arity));
-        let Some(filter) = filter.as_multi_attribute() else {
-            continue;
-        };
+        let Some(filter) = filter.as_multi_attribute() else { continue };
         for asked in [elements.of(arity), others.of(arity)] {
             for mask in 1..(1_u32 << arity) - 1 {
                 let (mut attributes, mut expected) = (Vec::new(), Vec::new());

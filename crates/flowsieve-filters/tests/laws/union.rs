@@ -150,9 +150,7 @@ fn the_elements_of_one_input_can_be_removed() {
         if spec.build().as_removable().is_none() {
             continue;
         }
-        let Some(mut union) = united(&spec, inputs.of(arity(&spec))) else {
-            continue;
-        };
+        let Some(mut union) = united(&spec, inputs.of(arity(&spec))) else { continue };
         let counters = |filter: &SavedFilter| filter.stats().counters.expect("it has some");
         let saturated = counters(&union).saturated != 0;
         let room = has_room(&spec, &union);
@@ -194,9 +192,7 @@ fn justified_removals_from_a_union_keep_other_elements() {
         if spec.build().as_removable().is_none() {
             continue;
         }
-        let Some(mut union) = united(&spec, inputs) else {
-            continue;
-        };
+        let Some(mut union) = united(&spec, inputs) else { continue };
         // The elements from 300 to 499 were inserted twice, and are removed once.
         let numbers = (0..500).filter(|number| number % 3 != 0);
         let gone: Vec<u32> = numbers.chain(600..800).collect();

@@ -41,9 +41,7 @@ pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
     const TAIL: usize = 8;
     // No flag but that of an extra field.
     let head = ahead.look(at + HEAD)?;
-    let &[0x1f, 0x8b, 8, 4, _, _, _, _, _, _, a, b] = &head[at..at + HEAD] else {
-        return None;
-    };
+    let &[0x1f, 0x8b, 8, 4, _, _, _, _, _, _, a, b] = &head[at..at + HEAD] else { return None };
     let data = HEAD + usize::from(u16::from_le_bytes([a, b]));
     let mut fields = &ahead.look(at + data)?[at + HEAD..at + data];
     let size = loop {

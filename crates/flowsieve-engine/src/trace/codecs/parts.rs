@@ -142,9 +142,7 @@ impl Parts {
                 return 0;
             }
         }
-        let Some(buffer) = &self.output.buffer else {
-            return 0;
-        };
+        let Some(buffer) = &self.output.buffer else { return 0 };
         let unread = &buffer.as_slice()[self.read..self.output.length];
         let count = unread.len().min(target.len());
         target[..count].copy_from_slice(&unread[..count]);
@@ -166,9 +164,7 @@ impl Parts {
             return false;
         }
         self.fill(input.ahead(), wanted);
-        let Some((offset, length)) = self.pending.pop_front() else {
-            return false;
-        };
+        let Some((offset, length)) = self.pending.pop_front() else { return false };
         // If a worker panicked, the codec panics as well, or does what that one should have done.
         let output = self.decompressors.as_mut().and_then(|workers| workers.next()?.ok().flatten());
         let Some(output) = output.filter(|_| offset == here) else {
@@ -199,9 +195,7 @@ impl Parts {
             if self.decompressors.is_none() {
                 self.decompressors = start(self.divided, wanted);
             }
-            let Some(workers) = &mut self.decompressors else {
-                return self.give_up();
-            };
+            let Some(workers) = &mut self.decompressors else { return self.give_up() };
             self.pending.push_back((offset, part.bytes.as_ref().len() as u64));
             let earlier = workers.push(part);
             debug_assert!(earlier.is_none(), "two parts for each worker may be under way");
@@ -212,9 +206,7 @@ impl Parts {
     fn cut(&mut self, ahead: &mut Ahead) -> Option<Part> {
         let (mut ends, mut end, mut most) = (Vec::new(), 0, 0);
         while end.max(most) < PART_BYTES {
-            let Some(next) = (self.divided.extent)(ahead, end) else {
-                break;
-            };
+            let Some(next) = (self.divided.extent)(ahead, end) else { break };
             end = next.end;
             most += next.most;
             ends.push(end);

@@ -31,9 +31,7 @@ pub(in crate::trace) fn each(mut bytes: &[u8], big_endian: bool, mut see: impl F
         } else {
             (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]))
         };
-        let Some(value) = rest.get(..usize::from(length)).filter(|_| code != END) else {
-            return;
-        };
+        let Some(value) = rest.get(..usize::from(length)).filter(|_| code != END) else { return };
         see(code, value);
         bytes = rest.get(value.len().next_multiple_of(4)..).unwrap_or_default();
     }
