@@ -13,16 +13,58 @@ use std::hash::Hash;
 /// hashed with random keys, so that an attacker cannot choose elements that collide.
 ///
 /// When more memory would be needed than the limit, or than the system gives, the map gives up: it
-/// frees everything, and from then on it refuses everything.
+/// frees everything, and from then on it refuses everything. What it keeps of an earlier use does
+/// not count: tables have a *room*, which grows as that of a new map does.
 #[derive(Debug)]
 pub(crate) struct ByteMap<V> {
     hasher: RandomState,
-    pairs: HashMap<u64, V, RandomState>,
-    short: HashMap<[u64; 2], V, RandomState>,
+    pairs: Words<u64, V>,
+    short: Words<[u64; 2], V>,
     long: HashTable<(Place, V)>,
+    long_room: usize,
     bytes: Vec<u8>,
+    bytes_room: usize,
     limit_bytes: u64,
     over_limit: bool,
+}
+
+/// A table of strings in a fixed number of words.
+#[derive(Debug)]
+struct Words<K, V> {
+    table: HashMap<K, V, RandomState>,
+    room: usize,
+}
+
+impl<K, V> Words<K, V> {
+    fn new(hasher: &RandomState) -> Self {
+        Self { table: HashMap::with_hasher(hasher.clone()), room: 0 }
+    }
+
+    const fn reckoned_bytes(&self) -> usize {
+        table_bytes(self.room, size_of::<(K, V)>())
+    }
+
+    fn clear(&mut self) {
+        self.table.clear();
+        self.room = 0;
+    }
+}
+
+/// The share of the limit that a cleared map may keep.
+const KEPT: u64 = 16;
+
+/// The room of a table after this one, as `hashbrown` has it.
+const fn next_room(room: usize) -> usize {
+    match room {
+        0..3 => 3,
+        3..7 => 7,
+        _ => 2 * room,
+    }
+}
+
+/// Bytes of a new table with this room, whose entries have this size.
+const fn table_bytes(room: usize, entry: usize) -> usize {
+    if room == 0 { 0 } else { (room + 1).next_power_of_two() * (entry + 1) + 16 }
 }
 
 /// The outcome of inserting a string.
@@ -54,10 +96,12 @@ impl<V: Copy> ByteMap<V> {
     pub(crate) fn new(limit_bytes: u64) -> Self {
         let hasher = RandomState::new();
         Self {
-            pairs: HashMap::with_hasher(hasher.clone()),
-            short: HashMap::with_hasher(hasher.clone()),
+            pairs: Words::new(&hasher),
+            short: Words::new(&hasher),
             long: HashTable::new(),
+            long_room: 0,
             bytes: Vec::new(),
+            bytes_room: 0,
             hasher,
             limit_bytes,
             over_limit: false,
@@ -92,18 +136,18 @@ impl<V: Copy> ByteMap<V> {
     #[inline]
     fn put_word<K: Eq + Hash>(
         &mut self,
-        table: impl Fn(&mut Self) -> &mut HashMap<K, V, RandomState>,
+        words: impl Fn(&mut Self) -> &mut Words<K, V>,
         key: K,
         value: V,
         both: impl Fn(V, V) -> V,
     ) -> Put<V> {
-        let words = table(self);
-        if words.len() == words.capacity()
-            && let Some(known_or_refused) = self.grow(&table, &key, value, &both)
+        let Words { table, room } = words(self);
+        if table.len() == *room
+            && let Some(known_or_refused) = self.grow(&words, &key, value, &both)
         {
             return known_or_refused;
         }
-        match table(self).entry(key) {
+        match words(self).table.entry(key) {
             Entry::Occupied(mut held) => Put::known(held.get_mut(), value, both),
             Entry::Vacant(place) => {
                 place.insert(value);
@@ -118,19 +162,20 @@ impl<V: Copy> ByteMap<V> {
     #[inline(never)]
     fn grow<K: Eq + Hash>(
         &mut self,
-        table: impl Fn(&mut Self) -> &mut HashMap<K, V, RandomState>,
+        words: impl Fn(&mut Self) -> &mut Words<K, V>,
         key: &K,
         value: V,
         both: impl Fn(V, V) -> V,
     ) -> Option<Put<V>> {
-        let words = table(self);
+        let Words { table, room } = words(self);
         // Inserting would make the table grow, also for what it has.
-        if let Some(held) = words.get_mut(key) {
+        if let Some(held) = table.get_mut(key) {
             return Some(Put::known(held, value, both));
         }
-        let bytes = words.allocation_size();
-        let refused = !self.may_grow(bytes, 1024)
-            || self.is_refused(|map| table(map).try_reserve(1).is_err());
+        *room = next_room(*room);
+        let bytes = words(self).reckoned_bytes();
+        let refused = !self.may_grow(bytes)
+            || self.is_refused(|map| words(map).table.try_reserve(1).is_err());
         refused.then_some(Put::Refused)
     }
 
@@ -142,10 +187,7 @@ impl<V: Copy> ByteMap<V> {
         if let Some((_, held)) = self.long.find_mut(hash, known) {
             return Put::known(held, value, both);
         }
-        if (self.long.len() == self.long.capacity()
-            && !self.may_grow(self.long.allocation_size(), 1024))
-            || (self.bytes.len() + key.len() > self.bytes.capacity()
-                && !self.may_grow(self.bytes.capacity(), key.len()))
+        if !self.has_room_for_long(key.len())
             || self.is_refused(|map| map.reserve_long(key.len()).is_none())
         {
             return Put::Refused;
@@ -157,12 +199,30 @@ impl<V: Copy> ByteMap<V> {
         Put::New
     }
 
-    /// Whether a part of the map that occupies `part` bytes may double (the old and the new table
-    /// are there together for a while). Gives up if not.
+    /// Whether there is room for one more long string, or may be. Gives up if not.
+    fn has_room_for_long(&mut self, length: usize) -> bool {
+        if self.long.len() == self.long_room {
+            self.long_room = next_room(self.long_room);
+            if !self.may_grow(table_bytes(self.long_room, size_of::<(Place, V)>())) {
+                return false;
+            }
+        }
+        let end = self.bytes.len() + length;
+        if end > self.bytes_room {
+            self.bytes_room = end.max(2 * self.bytes_room);
+            return self.may_grow(self.bytes_room);
+        }
+        true
+    }
+
+    /// Whether a part of the map, whose room has become larger, may take this many bytes (the old and
+    /// the new one are there together for a while). Gives up if not.
     #[cold]
-    fn may_grow(&mut self, part: usize, least: usize) -> bool {
-        let growth = (2 * part).max(least) as u64;
-        if self.memory_bytes() + growth <= self.limit_bytes && can_allocate(growth) {
+    fn may_grow(&mut self, part: usize) -> bool {
+        let long = table_bytes(self.long_room, size_of::<(Place, V)>());
+        let words = self.pairs.reckoned_bytes() + self.short.reckoned_bytes();
+        let bytes = (words + long + self.bytes_room + part / 2) as u64;
+        if bytes <= self.limit_bytes - self.limit_bytes / KEPT && can_allocate(part as u64) {
             return true;
         }
         self.give_up();
@@ -171,8 +231,10 @@ impl<V: Copy> ByteMap<V> {
 
     /// Reserves memory for one more long string; `None` if the system refuses it.
     fn reserve_long(&mut self, length: usize) -> Option<()> {
-        let Self { long, bytes, hasher, .. } = self;
-        bytes.try_reserve(length).ok()?;
+        let Self { long, bytes, hasher, bytes_room, .. } = self;
+        if bytes.len() + length > bytes.capacity() {
+            bytes.try_reserve_exact(*bytes_room - bytes.len()).ok()?;
+        }
         let hash = |(place, _): &(Place, V)| hasher.hash_one(place.of(bytes));
         long.try_reserve(1, hash).ok()
     }
@@ -192,8 +254,8 @@ impl<V: Copy> ByteMap<V> {
 
     /// Bytes allocated.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let tables = self.pairs.allocation_size()
-            + self.short.allocation_size()
+        let tables = self.pairs.table.allocation_size()
+            + self.short.table.allocation_size()
             + self.long.allocation_size();
         (tables + self.bytes.capacity()) as u64
     }
@@ -201,11 +263,11 @@ impl<V: Copy> ByteMap<V> {
     /// Every string with its value, in no order.
     pub(super) fn for_each(&self, mut take: impl FnMut(&[u8], V)) {
         let mut key = [4; 9];
-        for (pair, &value) in &self.pairs {
+        for (pair, &value) in &self.pairs.table {
             key[1..].copy_from_slice(&pair.to_ne_bytes());
             take(&key, value);
         }
-        for (packed, &value) in &self.short {
+        for (packed, &value) in &self.short.table {
             let (key, length) = unpacked(*packed);
             take(&key[..length], value);
         }
@@ -216,17 +278,21 @@ impl<V: Copy> ByteMap<V> {
 
     /// Number of distinct strings, unless the map gave up.
     pub(crate) fn distinct(&self) -> Option<u64> {
-        let strings = self.pairs.len() + self.short.len() + self.long.len();
+        let strings = self.pairs.table.len() + self.short.table.len() + self.long.len();
         (!self.over_limit).then_some(strings as u64)
     }
 
-    /// Removes everything and keeps the memory.
+    /// Removes everything, and keeps the memory if it is not much.
     pub(crate) fn clear(&mut self) {
+        if self.over_limit || self.memory_bytes() > self.limit_bytes / KEPT {
+            *self = Self::new(self.limit_bytes);
+            return;
+        }
         self.pairs.clear();
         self.short.clear();
         self.long.clear();
         self.bytes.clear();
-        self.over_limit = false;
+        (self.long_room, self.bytes_room) = (0, 0);
     }
 }
 

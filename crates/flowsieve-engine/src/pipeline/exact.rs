@@ -52,6 +52,29 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn a_cleared_set_holds_what_a_new_one_holds(
+            limit in 200_u64..20_000,
+            slices in prop::collection::vec((0_u16..400, 0_u16..400, 0_u16..400), 1..6),
+        ) {
+            let mut cleared = ExactSet::new(limit);
+            for (pairs, short, long) in slices {
+                let mut new = ExactSet::new(limit);
+                cleared.clear();
+                for (elements, width) in [(short, 14), (pairs, 9), (long, 37)] {
+                    for element in 0..elements {
+                        let mut key = vec![4; width];
+                        key[1..3].copy_from_slice(&element.to_be_bytes());
+                        prop_assert_eq!(cleared.insert(&key), new.insert(&key));
+                        prop_assert!(cleared.memory_bytes().max(new.memory_bytes()) <= limit);
+                    }
+                }
+                prop_assert_eq!(cleared.distinct(), new.distinct());
+            }
+        }
+    }
+
     #[test]
     fn gives_up_at_the_limit_and_never_holds_more() {
         for width in [9, 33] {
