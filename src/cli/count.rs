@@ -155,6 +155,10 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     args.check_range(&plan)?;
     let shown = (args.format, args.rows, args.live);
     let (output, style) = args.output.open_live(run, &mut plan.trace, shown)?;
+    if args.every.is_some() {
+        // It decides which packets windows of a pipe have, so it is the same for all formats.
+        plan.trace.delay_ns = Some(args.live.delay);
+    }
     let saved = Output::named(&run.partials, args.save_filter.as_deref())?;
     let mut od = args.od.begin(run)?;
     let parameters =

@@ -116,6 +116,34 @@ fn a_row_comes_by_the_clock_while_no_packet_does_and_not_before() {
     }
 }
 
+/// What comes later than the delay is lost to windows. Packets alone say how late it is.
+#[test]
+fn windows_of_a_pipe_do_not_depend_on_pauses_or_on_the_format() {
+    let windows = |format, pause| {
+        let folder = tempfile::tempdir().unwrap();
+        let summary = folder.path().join("summary.json");
+        let line = ["count", "-", "--slice", "3s", "--every", "1s", "--delay", "1s"];
+        let more = ["--format", format, "--summary", text(&summary)];
+        let mut child = start(&[&line[..], &more].concat());
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&header()).unwrap();
+        pipe.write_all(&second(100)).unwrap();
+        pipe.flush().unwrap();
+        thread::sleep(pause);
+        // In time; then packets that end the pane, and one that is too late.
+        pipe.write_all(&[second(100), second(102), second(103), second(100)].concat()).unwrap();
+        drop(pipe);
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        (output.stdout, totals(&summary))
+    };
+    let pause = Duration::from_millis(2300);
+    let at_once = windows("csv", Duration::ZERO);
+    assert_eq!(at_once.1["uncounted"], 10);
+    assert_eq!(windows("csv", pause), at_once);
+    assert_eq!(windows("json", pause).1, at_once.1);
+}
+
 /// A stream remembers 65,536 closed slices. A packet for an older one is reported, and nothing else
 /// is lost.
 #[test]

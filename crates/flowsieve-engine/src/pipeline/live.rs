@@ -2,7 +2,7 @@
 
 use super::observer::Observer;
 use super::sequencer::{Sequencer, Stage, StageError};
-use crate::elements::ElementBatch;
+use crate::elements::{Cursor, ElementBatch};
 use crate::inputs::{A_WHILE, BatchBuilder, CaptureClock, Feed, PacketConsumer, Together};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,8 @@ pub(super) struct Live<'a, 't, S> {
     pub(super) observers: Vec<&'t mut dyn Observer>,
     /// Time after their end at which slices are final; `None` if that is when all packets have come.
     pub(super) delay_ns: Option<i64>,
+    /// Where windows slide: the packets' time at which the next pane ends.
+    pane_ends_ns: Option<i64>,
     clock: CaptureClock,
     emitted: Instant,
 }
@@ -22,7 +24,35 @@ impl<'a, 't, S: Stage> Live<'a, 't, S> {
         observers: Vec<&'t mut dyn Observer>,
         delay_ns: Option<i64>,
     ) -> Self {
-        Self { sequencer, observers, delay_ns, clock: CaptureClock::new(), emitted: Instant::now() }
+        let pane_ends_ns = delay_ns.filter(|_| sequencer.slides()).map(|_| i64::MIN);
+        let (clock, emitted) = (CaptureClock::new(), Instant::now());
+        Self { sequencer, observers, delay_ns, pane_ends_ns, clock, emitted }
+    }
+
+    /// Takes packets up to number `end` where windows slide. A pane ends at the packet that moves
+    /// the packets' time past it and the delay, however many packets come at once.
+    fn take_by_pane(
+        &mut self,
+        batch: &mut ElementBatch,
+        cursor: &mut Cursor,
+        end: usize,
+        (mut ends_ns, delay_ns): (i64, i64),
+    ) -> Result<(), StageError> {
+        while cursor.packet < end {
+            let mut times_ns = batch.times_ns[cursor.packet..end].iter();
+            let last = times_ns.position(|&time_ns| {
+                self.clock.note(&[time_ns]);
+                self.clock.of_packets() >= ends_ns
+            });
+            let until = last.map_or(end, |last| cursor.packet + last + 1);
+            self.sequencer.take(batch, cursor, until)?;
+            if last.is_some() {
+                let final_ns = self.clock.of_packets().saturating_sub(delay_ns);
+                ends_ns = self.sequencer.end_panes(final_ns)?.saturating_add(delay_ns);
+            }
+        }
+        self.pane_ends_ns = Some(ends_ns);
+        Ok(())
     }
 
     fn emit_final(&mut self, now_ns: i64) -> Result<(), StageError> {
@@ -50,12 +80,18 @@ impl<S: Stage, M: BatchBuilder<Batch = ElementBatch>> PacketConsumer<Feed<M>, St
         let first = cursor.packet;
         let end = first + packets;
         let element = cursor.element;
-        self.sequencer.take(batch, cursor, end)?;
+        let panes = self.pane_ends_ns.zip(self.delay_ns);
+        match panes {
+            Some(panes) => self.take_by_pane(batch, cursor, end, panes)?,
+            None => self.sequencer.take(batch, cursor, end)?,
+        }
         for observer in &mut self.observers {
             observer.observe(batch, first..end, element..cursor.element);
         }
         if self.delay_ns.is_some() {
-            self.clock.note(&batch.times_ns[first..end]);
+            if panes.is_none() {
+                self.clock.note(&batch.times_ns[first..end]);
+            }
             if self.emitted.elapsed() >= A_WHILE {
                 self.emit_final(self.clock.of_packets())?;
             }

@@ -194,6 +194,10 @@ impl<S: Stage> Sequencer<S> {
         self
     }
 
+    pub(super) const fn slides(&self) -> bool {
+        self.window.is_some()
+    }
+
     /// Packets taken, late ones included.
     pub(super) fn packets(&self) -> u64 {
         self.totals.packets
@@ -376,7 +380,8 @@ impl<S: Stage> Sequencer<S> {
     }
 
     /// Closes the slices that end by this time, which are final, or lets the stage see them, and
-    /// emits their results. Packets that come still are counted within `delay_ns`.
+    /// emits their results. Packets that come still are counted within `delay_ns`. Panes of windows
+    /// stay open: what comes when they are closed is lost.
     pub(super) fn emit_final(&mut self, final_ns: i64, delay_ns: i64) -> Result<(), StageError> {
         self.final_ns = self.final_ns.max(final_ns);
         if let Late::Buffered(buffer) = &mut self.late
@@ -387,6 +392,19 @@ impl<S: Stage> Sequencer<S> {
                 self.count_late()?;
             }
         }
+        if !self.slides() {
+            self.close_final(final_ns)?;
+        }
+        self.stage.emit_final(final_ns)
+    }
+
+    /// Closes the panes that end by this time, and returns the end of the next one.
+    pub(super) fn end_panes(&mut self, final_ns: i64) -> Result<i64, StageError> {
+        self.close_final(final_ns)?;
+        Ok(self.grid.bounds(self.grid.index(final_ns)).1)
+    }
+
+    fn close_final(&mut self, final_ns: i64) -> Result<(), StageError> {
         for slot in self.in_time() {
             let Slot { slice, is_open, .. } = &self.slots[slot];
             if !*is_open || self.grid.bounds(slice.index).1 > final_ns {
@@ -401,7 +419,7 @@ impl<S: Stage> Sequencer<S> {
                 self.slices.close(slot);
             }
         }
-        self.stage.emit_final(final_ns)
+        Ok(())
     }
 
     /// Returns the number of the first packet from `from` on outside the current slice, or `end`.
