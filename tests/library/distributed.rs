@@ -296,14 +296,15 @@ fn source(which: usize) -> Vec<u8> {
     }
 }
 
-/// A capture that is distributed among several files, with some neighbours swapped. One file may be
-/// damaged.
+/// A capture that is distributed among several files, with some neighbours swapped. In some files
+/// another packet may stand in the place of the first; one may be damaged.
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
     source: usize,
     files: usize,
     in_turn: bool,
     disorder: usize,
+    other_first: Option<usize>,
     damage: Option<(usize, bool)>,
 }
 
@@ -315,12 +316,20 @@ impl Inputs {
                 records.swap(at - 1, at);
             }
         }
-        let mut files = vec![header; self.files];
+        let mut files = vec![Vec::new(); self.files];
         let share = records.len().div_ceil(self.files);
-        for (at, record) in records.iter().enumerate() {
+        for (at, record) in records.into_iter().enumerate() {
             let file = if self.in_turn { at % self.files } else { at / share };
-            files[file].extend(record);
+            files[file].push(record);
         }
+        if let Some(other) = self.other_first {
+            for file in files.iter_mut().skip(other % 2).step_by(2) {
+                let at = other % file.len();
+                file.swap(0, at);
+            }
+        }
+        let mut files: Vec<Vec<u8>> =
+            files.iter().map(|file| [header.clone(), file.concat()].concat()).collect();
         if let Some((place, cut)) = self.damage {
             let file = &mut files[place % self.files];
             let at = place % file.len();
@@ -346,13 +355,15 @@ pub(super) fn inputs() -> impl Strategy<Value = Inputs> {
         1_usize..4,
         any::<bool>(),
         prop_oneof![Just(0_usize), Just(7), Just(100)],
+        prop::option::weighted(0.3, any::<usize>()),
         prop::option::weighted(0.3, (any::<usize>(), any::<bool>())),
     )
-        .prop_map(|(source, files, in_turn, disorder, damage)| Inputs {
+        .prop_map(|(source, files, in_turn, disorder, other_first, damage)| Inputs {
             source,
             files,
             in_turn,
             disorder,
+            other_first,
             damage,
         })
 }

@@ -193,9 +193,13 @@ pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
     let slicing = plan.slicing;
     let first_ns = match (slicing.width_ns, slicing.align) {
         (Some(_), Align::First | Align::Local(_)) => {
-            let inputs = plan.trace.sources();
-            let times = inputs.iter().map(|input| input.first_time_ns(plan.trace.input_format));
-            times.filter_map(|time| time.ok().flatten()).min().unwrap_or(0)
+            let (inputs, format) = (plan.trace.sources(), plan.trace.input_format);
+            let firsts = inputs.iter().filter_map(|input| {
+                let first_ns = input.first_time_ns(format).ok()??;
+                // The trace begins with the input that joins first, as in a merge.
+                Some((input.begins_ns(format)?.max(first_ns), first_ns))
+            });
+            firsts.min_by_key(|first| first.0).map_or(0, |first| first.1)
         }
         _ => 0,
     };

@@ -121,7 +121,7 @@ pub struct InputPart {
     pub elements: u64,
     /// Packets without an element, by reason.
     pub skipped: BTreeMap<Skip, u64>,
-    /// Time of the latest packet.
+    /// Time of the latest packet that takes part, or of the first one of an input if that is later.
     pub latest_ns: Option<i64>,
     /// Why reading stopped early, if it did.
     pub error: Option<String>,

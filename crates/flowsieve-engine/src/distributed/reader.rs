@@ -149,7 +149,12 @@ impl PieceReader {
         let Some(capture) = &mut self.capture else { return };
         self.batch.clear();
         let before = self.input.packets_before + self.input.packets;
-        match read_batch(capture, &*self.builder, &mut self.batch, before) {
+        let read = read_batch(capture, &*self.builder, &mut self.batch, before);
+        if self.input.range == 0 {
+            // The input joins the others here, whether its first packet is wanted or not.
+            self.input.latest_ns = self.input.latest_ns.max(capture.begins_ns());
+        }
+        match read {
             Ok(true) => return self.take(),
             Ok(false) => {}
             Err(error) if is_refusal(&error) => self.unreadable = Some(error),

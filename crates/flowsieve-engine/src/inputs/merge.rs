@@ -117,6 +117,14 @@ type Moment = (i64, usize);
 /// Later than every packet.
 const NEVER: Moment = (i64::MAX, usize::MAX);
 
+/// The last moment before this one.
+const fn moment_before((time_ns, place): Moment) -> Moment {
+    match place {
+        0 => (time_ns.saturating_sub(1), usize::MAX),
+        _ => (time_ns, place - 1),
+    }
+}
+
 /// Returns the last time at which a packet of the input at this place comes before this moment.
 const fn last_before((time_ns, other): Moment, place: usize) -> i64 {
     time_ns.saturating_sub((place >= other) as i64)
@@ -231,8 +239,8 @@ impl Counter {
 }
 
 impl<'a, I: Input> Merge<'a, I> {
-    /// Puts the inputs in the order of their first packets and opens those that are due. One whose
-    /// time is not known is opened first.
+    /// Puts the inputs in the order of their first packets, wanted or not, and opens those that are
+    /// due. One whose time is not known is opened first.
     pub fn new<S: Clone + Into<Source>>(
         sources: &[S],
         format: InputFormat,
@@ -243,9 +251,8 @@ impl<'a, I: Input> Merge<'a, I> {
         let alone = sources.len() == 1;
         let sources = sources.iter().cloned().map(Into::into).map(|source: Source| {
             let known = !alone && source.is_readable_twice();
-            let first_ns =
-                known.then(|| Capture::open(source.path(), format).ok()?.first_time_ns().ok()?);
-            (source, first_ns.flatten().unwrap_or(i64::MIN))
+            let first_ns = known.then(|| source.begins_ns(format)).flatten();
+            (source, first_ns.unwrap_or(i64::MIN))
         });
         Self::with_times(sources, format, watch, begin)
     }
@@ -293,7 +300,19 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Returns the time of the earliest packet at hand.
     pub(crate) fn first_ns(&self) -> Option<i64> {
-        self.at_hand.iter().map(|at_hand| at_hand.first_ns).min()
+        self.first().map(|(first_ns, _)| first_ns)
+    }
+
+    fn first(&self) -> Option<Moment> {
+        let at_hand = self.at_hand.iter().enumerate();
+        at_hand.map(|(at, at_hand)| (at_hand.first_ns, at)).min()
+    }
+
+    /// When the next input has to be open.
+    fn due(&self) -> Moment {
+        self.upcoming.front().map_or(NEVER, |next| {
+            (next.first_ns, self.open.partition_point(|open| open.number < next.number))
+        })
     }
 
     /// Passes all packets to `take`; returns the result of each input, and whether reading was
@@ -353,7 +372,7 @@ impl<'a, I: Input> Merge<'a, I> {
         &mut self,
         consumer: &mut impl PacketConsumer<I, E>,
     ) -> Result<Option<usize>, E> {
-        let due = self.upcoming.front().map_or(NEVER, |next| (next.first_ns, 0));
+        let due = self.due();
         while self.packets - self.reported < PACKETS_A_REPORT {
             let (mut first, mut second, mut last) = (NEVER, NEVER, NEVER);
             for (at, AtHand { first_ns, last_ns }) in self.at_hand.iter().enumerate() {
@@ -372,7 +391,7 @@ impl<'a, I: Input> Merge<'a, I> {
                 self.take_run(consumer, at, packets)?;
                 self.passed(at)
             } else {
-                let last = last.max(first).min((last_before(due, 0), usize::MAX));
+                let last = last.max(first).min(moment_before(due));
                 self.put_in_order(first_ns, last);
                 self.take_in_order(consumer)?
             };
@@ -448,8 +467,8 @@ impl<'a, I: Input> Merge<'a, I> {
         at_hand.is_none().then_some(at)
     }
 
-    /// Opens every input whose first packet is not later than the earliest one at hand, and at
-    /// least one while there are any.
+    /// Opens every input whose first packet comes before the earliest one at hand, and at least one
+    /// while there are any.
     fn open_due<E>(
         &mut self,
         watch: &dyn Watch,
@@ -461,8 +480,7 @@ impl<'a, I: Input> Merge<'a, I> {
             {
                 self.upcoming.push_front(next);
             }
-            let Some(next) = self.upcoming.front() else { return Ok(()) };
-            if self.first_ns().is_some_and(|now| next.first_ns > now) {
+            if self.first().is_some_and(|now| now < self.due()) {
                 return Ok(());
             }
             let Some(upcoming) = self.upcoming.pop_front() else { return Ok(()) };

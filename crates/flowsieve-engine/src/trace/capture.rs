@@ -66,6 +66,8 @@ pub struct Capture {
     handed_out: u64,
     /// How far a followed file was read.
     progress: Option<SharedProgress>,
+    /// Time of the first packet or record that was read, whether it is wanted or not.
+    begins_ns: Option<i64>,
 }
 
 /// A regular file, and what ends its reading.
@@ -189,6 +191,7 @@ impl Capture {
             passed: 0,
             handed_out: 0,
             progress: None,
+            begins_ns: None,
         }
     }
 
@@ -363,8 +366,18 @@ impl Capture {
         if self.passed > 0 {
             self.passed -= self.batch.remove_first(self.passed) as u64;
         }
+        if self.begins_ns.is_none() {
+            let entry = self.batch.entries.batch().entries.first().map(|entry| entry.time_ns);
+            self.begins_ns = self.batch.packets.first().map(|packet| packet.time_ns).or(entry);
+        }
         self.choose(annotations);
         Ok(true)
+    }
+
+    /// Returns the time of the first packet or record, whether it is wanted or not; `None` before it
+    /// was read.
+    pub(crate) const fn begins_ns(&self) -> Option<i64> {
+        self.begins_ns
     }
 
     /// Returns the time of the next packet or record, if there is one.

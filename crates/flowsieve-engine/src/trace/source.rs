@@ -126,6 +126,13 @@ impl Source {
         self.open(format, &StopFlag::default())?.first_time_ns()
     }
 
+    /// Returns the time of its first packet, whether it is wanted or not. `None` if there is none,
+    /// it is damaged before, or cannot be opened.
+    pub(crate) fn begins_ns(&self, format: InputFormat) -> Option<i64> {
+        let all = Self { select: None, ..self.clone() };
+        all.first_time_ns(format).ok()?
+    }
+
     /// Opens it, as [`Capture::open_until`] does.
     ///
     /// # Errors
