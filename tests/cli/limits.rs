@@ -226,6 +226,9 @@ fn inputs_beyond_the_limit_of_open_files_lose_no_packet() {
         let output = Command::new("bash").args(["-c", &line]).output().unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(0), "{limit}: {err}");
+        let is_late = limit.contains(" -n ");
+        let remarks = err.matches("may be open at once").count();
+        assert_eq!(remarks, usize::from(is_late), "{limit}: {err}");
         let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let fields = ["start_ns", "packets", "elements", "exact"];
         let rows = document["slices"].as_array().unwrap().iter();

@@ -116,7 +116,7 @@ fn a_row_comes_by_the_clock_while_no_packet_does_and_not_before() {
     }
 }
 
-/// What comes later than the delay is lost to windows. Packets alone say how late it is.
+/// Packets later than the delay are lost to windows. Times of packets alone say how late they are.
 #[test]
 fn windows_of_a_pipe_do_not_depend_on_pauses_or_on_the_format() {
     let windows = |format, pause| {

@@ -11,7 +11,8 @@
 //! This relies on three facts. Repeats change no reported number, so a piece emits each distinct
 //! element of a (slice, shard) once, in the order of first sight, with its time. Merging inputs by
 //! time equals sorting by the running maximum of time within an input, whose first packet counts
-//! there even if it is left out, then by input, then by position. And a shard of a slice is independent of all others.
+//! there even if it is left out, then by input, then by position. And a shard of a slice is
+//! independent of all others.
 //!
 //! A ranking has one filter and one summary for all elements of a slice, so its parts are those of
 //! shard 0 and a slice is ranked as a whole. If there is one slice, the exact sets, which take most

@@ -8,6 +8,7 @@ use crate::trace::{Capture, FileState, InputFormat, Source, StopFlag, TraceError
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fs;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -170,6 +171,7 @@ pub struct Merge<'a, I> {
     /// Inputs that are due while as many are open as may be. Each is opened when another one has
     /// ended, and its first packets come late.
     held_back: VecDeque<Upcoming>,
+    has_held_back: bool,
     most_open: usize,
     /// In the order in which they were given. All have packets at hand.
     open: Vec<Open<I>>,
@@ -280,6 +282,7 @@ impl<'a, I: Input> Merge<'a, I> {
         let mut merge = Self {
             upcoming: upcoming.into(),
             held_back: VecDeque::new(),
+            has_held_back: false,
             most_open: most_open(),
             open: Vec::new(),
             at_hand: Vec::new(),
@@ -361,7 +364,7 @@ impl<'a, I: Input> Merge<'a, I> {
             let (error, remarks) = source.finish(self.format);
             let result = &mut self.inputs[number];
             result.error = result.error.take().or(error);
-            result.remarks = remarks;
+            result.remarks.extend(remarks);
         }
         Ok((self.inputs, self.stop.is_set()))
     }
@@ -485,7 +488,7 @@ impl<'a, I: Input> Merge<'a, I> {
             }
             let Some(upcoming) = self.upcoming.pop_front() else { return Ok(()) };
             if self.open.len() >= self.most_open {
-                self.held_back.push_back(upcoming);
+                self.hold_back(upcoming);
                 continue;
             }
             let Upcoming { source, number, .. } = upcoming;
@@ -519,6 +522,19 @@ impl<'a, I: Input> Merge<'a, I> {
             wait(&mut self.open[at].input)?;
             self.refill_or_end(at);
         }
+    }
+
+    /// Opens an input later, and remarks on the first one.
+    fn hold_back(&mut self, upcoming: Upcoming) {
+        if !mem::replace(&mut self.has_held_back, true) {
+            let InputResult { path, remarks, .. } = &mut self.inputs[upcoming.number];
+            remarks.push(format!(
+                "{}, and perhaps more, was opened late, because only {} captures may be open at once: packets may be out of order; raise `ulimit -n`, or name fewer captures",
+                path.display(),
+                self.most_open
+            ));
+        }
+        self.held_back.push_back(upcoming);
     }
 
     /// Closes an input that is at its end; another capture may follow.

@@ -22,7 +22,7 @@ pub struct InputResult {
     pub times_out_of_range: u64,
     /// Why reading it stopped early, if it did.
     pub error: Option<TraceError>,
-    /// Sentences about what is uncertain in a followed directory.
+    /// Sentences about what is uncertain.
     #[doc(hidden)]
     pub remarks: Vec<String>,
     /// It is a log, which has no packets.
