@@ -527,12 +527,7 @@ impl<'a, I: Input> Merge<'a, I> {
     /// Opens an input later, and remarks on the first one.
     fn hold_back(&mut self, upcoming: Upcoming) {
         if !mem::replace(&mut self.has_held_back, true) {
-            let InputResult { path, remarks, .. } = &mut self.inputs[upcoming.number];
-            remarks.push(format!(
-                "{}, and perhaps more, was opened late, because only {} captures may be open at once: packets may be out of order; raise `ulimit -n`, or name fewer captures",
-                path.display(),
-                self.most_open
-            ));
+            self.inputs[upcoming.number].opened_late(self.most_open);
         }
         self.held_back.push_back(upcoming);
     }
