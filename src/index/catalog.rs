@@ -243,6 +243,7 @@ impl CaptureEntry {
 
     /// Returns whether `file` has the content of the capture and the indexed path has not: the
     /// capture was renamed. Reads files of the capture's length.
+    #[cfg(feature = "cli")]
     pub(crate) fn was_moved_to(&self, file: &Path) -> bool {
         let has_content =
             |path: &Path| self.is_content_of(path, &StopFlag::default()) == Some(true);
