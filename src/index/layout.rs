@@ -128,6 +128,10 @@ impl Catalog {
             _ => return Ok(()),
         };
         for path in &paths {
+            // Folders and links of that name are not the index's.
+            if fs::symlink_metadata(path).is_ok_and(|data| !data.is_file()) {
+                continue;
+            }
             match disk::remove(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(IndexError::io(path)(error));

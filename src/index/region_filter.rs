@@ -130,7 +130,9 @@ pub(super) fn build(
         RegionFilter::Ribbon => {
             let keys = masks().flat_map(|mask| elements.iter().map(move |of| joined(of, mask)));
             let keys: Vec<Digest> = keys.collect();
-            return Ok(RibbonFilter::build(&keys, FINGERPRINT_BITS)?.save());
+            // Elements can be chosen so that no hash function holds them: then nothing is excluded.
+            let filter = RibbonFilter::build(&keys, FINGERPRINT_BITS);
+            return Ok(filter.map_or_else(|_| Vec::new(), |filter| filter.save()));
         }
         RegionFilter::Structure(kind) => kind,
     };
@@ -213,10 +215,11 @@ impl<'a> Loaded<'a> {
     }
 }
 
-/// Returns whether a saved filter has all of these elements; compares its checksums.
+/// Returns whether a saved filter has all of these elements, as an empty one has; compares its
+/// checksums.
 pub(super) fn has_all(bytes: &[u8], elements: &[Element]) -> Result<bool, LoadError> {
     if bytes.is_empty() {
-        return Ok(elements.is_empty());
+        return Ok(true);
     }
     let filter = Loaded::read(bytes, RibbonInPlace::check)?;
     Ok(elements.iter().all(|element| filter.may_have(&element.map(Some))))
@@ -230,4 +233,16 @@ pub(super) fn may_have_any<'q>(
 ) -> bool {
     Loaded::read(bytes, RibbonInPlace::open)
         .map_or(true, |filter| questions.any(|attributes| filter.may_have(attributes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_could_not_be_built_excludes_nothing() {
+        let element = [1, 2, 3].map(Digest::from_value);
+        assert!(matches!(has_all(&[], &[element]), Ok(true)));
+        assert!(may_have_any(&[], std::iter::once(&element.map(Some))));
+    }
 }

@@ -641,6 +641,36 @@ fn links_are_not_followed() {
     assert_eq!(content(&place.at("photos")), before_of(&before, &place));
 }
 
+#[test]
+fn links_and_folders_called_like_a_file_of_the_index_stay_and_stop_no_writer() {
+    for is_link in [true, false] {
+        let place = Place::with_nodes(&[]);
+        let files = fs::read_dir(place.at("A/node")).unwrap().map(|entry| entry.unwrap().path());
+        let filters = files.filter(|path| path.extension().is_some_and(|it| it == "filters"));
+        let filters: Vec<PathBuf> = filters.collect();
+        for path in &filters {
+            fs::rename(path, path.with_extension("kept")).unwrap();
+            if is_link {
+                symlink(path.with_extension("kept"), path).unwrap();
+            } else {
+                fs::create_dir(path).unwrap();
+            }
+        }
+        let captures = stats(&place.at("A")).unwrap().captures;
+        let mut changing = writer(&place.at("A"));
+        for capture in &captures {
+            assert_eq!(changing.drop_captures(&capture.path).unwrap(), 1);
+        }
+        changing.commit().unwrap();
+        drop(changing);
+        let mut changing = writer(&place.at("A"));
+        changing.add(&place.captures[3], &()).unwrap();
+        changing.commit().unwrap();
+        assert!(!filters.is_empty());
+        assert!(filters.iter().all(|path| fs::symlink_metadata(path).is_ok()));
+    }
+}
+
 /// The content of `photos` as it is in another place.
 fn before_of(before: &BTreeMap<PathBuf, Vec<u8>>, place: &Place) -> BTreeMap<PathBuf, Vec<u8>> {
     let below = |path: &PathBuf| {
