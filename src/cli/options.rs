@@ -18,7 +18,7 @@ use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::plan::TracePlan;
 use flowsieve::report::ReportFormat;
-use flowsieve::selection::Selection;
+use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::trace::{DnstapTypes, InputFormat, Source};
 use flowsieve::zone::Zone;
 use std::fmt::Display;
@@ -201,6 +201,8 @@ impl SelectionArgs {
     ) -> Result<Selection, UsageError> {
         let zone = self.zone.zone();
         let [from, to] = [self.from, self.to].map(|bound| Some(bound?.in_zone(zone)));
+        // Later times than there are exclude nothing, not even packets that stand at the last one.
+        let to = to.filter(|&to| to != TimeBound::At(i64::MAX));
         let capture_filter = capture_filter(self.expression.as_deref(), tunnel)?;
         Ok(Selection {
             capture_filter: capture_filter.map(|filter| filter.with_dns_ports(dns_ports)),

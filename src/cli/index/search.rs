@@ -226,7 +226,7 @@ impl SearchArgs {
             port: self.port,
             domain: self.domain.clone(),
             from_ns: self.from.map(|time| time.in_zone(zone)),
-            to_ns: self.to.map(|time| time.in_zone(zone)),
+            to_ns: self.to.map(|time| time.in_zone(zone)).filter(|&to_ns| to_ns != i64::MAX),
         }
     }
 
