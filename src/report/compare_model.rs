@@ -137,7 +137,7 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
             "numbers of replicates after which it was decided whether more are needed: a size has no more once its pair is decided (an interval excludes 0 or lies inside the margin, or ten seeds are all the same)";
         level = asked.comparison.map(|it| Decimal(it.rule.level())),
             "level of the interval of a decision: 0.05 / (looks x sizes)";
-        ..inlined("interval", |_| "95 %, Student's t over seeds; differences are paired by seed"),
+        ..inlined("interval", |_| "95 %, Student's t over seeds, χ² for root mean squares; differences are paired by seed"),
             "what all other intervals are";
         margin_points = Decimal(asked.plan.margin.points),
             "a difference up to this does not matter", unit("share");
@@ -181,7 +181,7 @@ pub(super) fn interval_columns() -> Columns<Interval> {
     columns! { field interval: Interval;
         value = Decimal(interval.value), "mean over the replicates", unit("share");
         low = finite(interval.low),
-            "lower end of its interval of 95 % (Student's t), from two replicates on",
+            "lower end of its interval of 95 %, from two replicates on",
             unit("share");
         high = finite(interval.high), "upper end", unit("share");
     }

@@ -50,7 +50,7 @@ impl CompareReport<'_> {
         let verdicts = CountKind::ALL.iter().flat_map(|&kind| self.verdicts(kind));
         let verdicts: Vec<_> = verdicts.filter(|row| row.judged().is_some()).collect();
         page.page([
-            Block::Sentence("Intervals are those of Student's t over the seeds, at 95 %; differences are paired by seed.".to_owned()),
+            Block::Sentence("Intervals are those of Student's t over the seeds, at 95 %, and those of χ² for root mean squares; differences are paired by seed.".to_owned()),
             Block::Table(pair_table(self, &verdicts)),
             Block::Table(self.error_table()),
         ]);

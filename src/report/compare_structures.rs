@@ -180,7 +180,7 @@ pub(super) fn error_columns() -> Columns<ErrorRow> {
         value = finite(row.errors.error.value),
             "`raw`: mean absolute error over slices and replicates; `estimate`: root mean square error",
             unit("share");
-        low = finite(row.errors.error.low), "lower end of its interval of 95 % (Student's t)",
+        low = finite(row.errors.error.low), "lower end of its interval of 95 %",
             unit("share");
         high = finite(row.errors.error.high), "upper end", unit("share");
         lost = Decimal(row.errors.lost),

@@ -232,7 +232,7 @@ fn notes(report: &CompareReport<'_>) -> Vec<String> {
     if report.comparison.judged().count() > 1 {
         notes.push("lost: share of all.".to_owned());
     }
-    notes.push("In brackets 95 % (t over seeds, paired).".to_owned());
+    notes.push("In brackets 95 % over seeds, paired.".to_owned());
     notes.push(format!("{}.", capitalised(&seeds_rule(report))));
     notes.extend(variant_words(report.plan).into_iter().map(|words| format!("{words}.")));
     notes.push(format!("{}.", probes_words(report)));
@@ -446,9 +446,10 @@ fn caption(report: &CompareReport<'_>) -> String {
     let mut sentences = vec![
         format!("{}.", title(report)),
         format!(
-            "{} ({}) in per cent with 95 % intervals (Student's t over seeds); {setting}; {}; {}.",
+            "{} ({}) in per cent with 95 % intervals ({} over seeds); {setting}; {}; {}.",
             capitalised(kind.error_words()),
             kind.estimand(),
+            kind.interval_words(),
             probes_words(report),
             seeds_rule(report)
         ),

@@ -236,7 +236,7 @@ impl CompareReport<'_> {
         }
         if comparison.slices_omitted > 0 {
             remarks.push(format!(
-                "{} later slices are left out of all results; widen --slice.",
+                "{} later slices are left out of all results; widen --slice, or raise --exact-limit.",
                 grouped(comparison.slices_omitted)
             ));
         }

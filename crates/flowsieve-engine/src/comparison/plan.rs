@@ -123,6 +123,13 @@ impl Sizes {
         matches!(self, Self::Arrays(_))
     }
 
+    const fn most(&self) -> usize {
+        match self {
+            Self::Total(sizes) | Self::Arrays(sizes) => sizes.len(),
+            Self::Auto => AUTO_EIGHTHS.len(),
+        }
+    }
+
     pub(super) fn of_user(&self) -> &[u64] {
         match self {
             Self::Total(sizes) | Self::Arrays(sizes) => sizes,
@@ -268,6 +275,12 @@ impl ComparePlan {
             seeds: Seeds::Fixed(1),
             margin: Margin { points: 0.0, share: 0.0 },
         }
+    }
+
+    /// Counts of a slice, at most: of each structure of each size under each seed.
+    pub(super) fn most_counts(&self) -> u64 {
+        let seeds = self.seeds.looks(true).last().copied().unwrap_or(1);
+        (self.contenders.len() * self.sizes.most()) as u64 * u64::from(seeds)
     }
 
     /// Bytes of all structures of these sizes.

@@ -214,6 +214,14 @@ impl CountKind {
         }
     }
 
+    /// Returns the distribution that gives its intervals.
+    pub const fn interval_words(self) -> &'static str {
+        match self {
+            Self::Raw => "Student's t",
+            Self::Estimate => "chi-square",
+        }
+    }
+
     /// Describes the quantity whose mean is the error.
     pub const fn estimand(self) -> &'static str {
         match self {
@@ -230,6 +238,15 @@ impl CountKind {
             Self::Raw => error,
             Self::Estimate => error.max(0.0).sqrt(),
         }
+    }
+
+    /// The mean error over replicates, with its interval, in reports.
+    fn interval(self, errors: &[f64]) -> Interval {
+        let interval = match self {
+            Self::Raw => Interval::new,
+            Self::Estimate => Interval::of_squares,
+        };
+        self.shown_interval(interval(errors, LEVEL))
     }
 
     /// The same of an interval.
@@ -430,7 +447,7 @@ impl Comparison {
         let share = worst.iter().filter(|slice| **slice == middle).count() * 2;
         let primary: Vec<f64> = seeds.iter().map(|errors| errors.primary(kind)).collect();
         Some(CountErrors {
-            error: kind.shown_interval(Interval::new(&primary, LEVEL)),
+            error: kind.interval(&primary),
             lost: mean(|errors| errors.lost),
             worst: mean(|errors| errors.worst),
             worst_slice: (share > worst.len() && first.worst > 0.0).then_some(middle),

@@ -43,6 +43,12 @@ pub(super) struct CompareStage<'scope, 'env, 'plan> {
 /// Slices that are kept, at most; a result has numbers for each.
 const MAX_SLICES: usize = 1 << 20;
 
+/// Bytes of a slice in the result, of a count of a structure there while room for it grows, and of
+/// both in any case.
+const BYTES_A_SLICE: u64 = 256;
+const BYTES_A_COUNT: u64 = 24;
+const LEAST_BYTES: u64 = 1 << 20;
+
 impl<'scope, 'env, 'plan: 'scope> CompareStage<'scope, 'env, 'plan> {
     pub(super) fn new(scope: &'scope Scope<'scope, 'env>, plan: &'plan ComparePlan) -> Self {
         let xored = plan.contenders.contains(&Contender::from(FilterKind::CmdbfXor));
@@ -128,7 +134,13 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
             list.questions = Some(catch_panic(questions)?);
         }
         self.open[slot].0.clear();
-        if self.closed.len() == MAX_SLICES {
+        let kept = self.closed.len() as u64 + 1;
+        let bytes = kept.saturating_mul(BYTES_A_SLICE + self.plan.most_counts() * BYTES_A_COUNT);
+        if self.omitted > 0
+            || self.closed.len() == MAX_SLICES
+            || bytes > (self.plan.exact_limit_bytes / 4).max(LEAST_BYTES)
+            || !can_allocate(bytes)
+        {
             self.omitted += 1;
             return Ok(());
         }
