@@ -367,7 +367,7 @@ mod tests {
             let held = held.count();
             assert!((930..=990).contains(&held), "{seeds} {slices}: {held}");
         }
-        assert_eq!(Interval::of_squares(&[2.0; 3], LEVEL).high, 2.0);
+        assert_eq!(Interval::of_squares(&[2.0; 3], LEVEL), Interval::new(&[2.0; 3], LEVEL));
         let rare = Interval::of_squares(&[0.0, 0.0, 0.0, 0.0, 1.0], LEVEL);
         assert!(0.0 < rare.low && rare.high.is_finite(), "{rare:?}");
     }

@@ -1,6 +1,7 @@
 //! Results of the inputs, and reports of progress.
 
 use crate::trace::{FileState, StopFlag, TraceError, TraceErrorKind};
+use crate::untrusted::Shown;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -49,7 +50,7 @@ impl InputResult {
     pub(super) fn opened_late(&mut self, most_open: usize) {
         self.remarks.push(format!(
             "{}, and perhaps more, was opened late, because only {most_open} captures may be open at once: packets may be out of order; raise `ulimit -n`, or name fewer captures",
-            self.path.display()
+            self.path.shown()
         ));
     }
 
