@@ -123,6 +123,7 @@ fn wrong_command_lines_are_refused() {
         (&["-", "-", "-w", to], "only once"),
         (&[from, "-w", to, "--by", "frame", "--distinguish", "ttl"], "--by packet"),
         (&[from, "-w", to, "--approximate", "--filter", "dleft"], "--filter rotating"),
+        (&[from, "-w", to, "--approximate", "--window", "1p"], "2p or more"),
         (&[from, "-w", to, "--memory", "1KiB"], "256KiB"),
     ] {
         let run = flowsieve(&[&["dedup"], line].concat());

@@ -161,6 +161,9 @@ impl DedupPlan {
             WindowWidth::Packets(0) => {
                 fail("a window of packets includes the packet itself: it is 1p or more, such as 5p")
             }
+            WindowWidth::Packets(1) if self.approximate => {
+                fail("a window of 1p has no earlier packet: ask for 2p or more")
+            }
             WindowWidth::Time(width) if width < 0 => fail("a window is not negative"),
             _ => match self.slice_ns {
                 Some(width) if width <= 0 => fail("a time slice has a width above 0, such as 1s"),
