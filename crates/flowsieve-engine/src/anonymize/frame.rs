@@ -11,7 +11,7 @@ use super::mac::{MacMap, VendorPart};
 use super::mapping::AddressMap;
 use super::messages;
 use super::rewrite::Rewrite;
-use crate::decode::ip::{DCCP, GRE, ICMP, ICMPV6, TCP, UDP, UDP_LITE};
+use crate::decode::ip::{DCCP, GRE, ICMP, ICMPV6, IGMP, TCP, UDP, UDP_LITE};
 use crate::decode::{Carried, Elsewhere, Hardware, Place};
 use etherparse::checksum::Sum16BitWords;
 
@@ -29,11 +29,12 @@ impl Images {
 }
 
 /// Replaces the addresses at all places of a frame.
-pub(super) fn rewrite(frame: &mut [u8], places: &[Place], images: &mut Images) {
+pub(super) fn rewrite(frame: &mut [u8], places: &[(usize, Place)], images: &mut Images) {
     let mut rewrite = Rewrite::new(frame);
-    for place in places.iter().rev() {
-        match *place {
-            Place::Ipv4 { at, carried } => rewrite.v4(at, carried, images),
+    for &(end, place) in places.iter().rev() {
+        rewrite.end = end;
+        match place {
+            Place::Ipv4 { at, carried, routed } => rewrite.v4(at, carried, routed, images),
             Place::Ipv6 { at, carried, elsewhere } => rewrite.v6(at, carried, elsewhere, images),
             Place::Arp { at } => rewrite.arp(at, images),
             Place::Hardware { at, kind } => rewrite.hardware(at, kind, &mut images.mac),
@@ -46,25 +47,26 @@ pub(super) fn rewrite(frame: &mut [u8], places: &[Place], images: &mut Images) {
 }
 
 impl Rewrite<'_> {
-    fn v4(&mut self, at: usize, carried: Carried, images: &mut Images) {
+    fn v4(&mut self, at: usize, carried: Carried, routed: bool, images: &mut Images) {
         const CHECKSUM: usize = 10;
         let map = &mut images.ip;
-        if carried.protocol == ICMP && !carried.later_fragment {
-            // The gateway of a redirect.
-            if self.kind(carried) == Some(5) {
+        match (carried.protocol, self.kind(carried)) {
+            _ if carried.later_fragment => {}
+            // The gateway of a redirect; the group of a query, a report, or who leaves it.
+            (ICMP, Some(5)) | (IGMP, Some(0x11 | 0x12 | 0x16 | 0x17)) => {
                 self.map_v4(carried, 4, map);
             }
-        }
-        if carried.protocol == UDP && !carried.later_fragment {
-            messages::dhcp(self, carried, &mut images.mac);
+            (UDP, _) => messages::dhcp(self, carried, &mut images.mac),
+            _ => {}
         }
         let Some((source, destination)) = self.array(at + 12).zip(self.array(at + 16)) else {
             return;
         };
         let (new_source, new_destination) = (map.v4(source), map.v4(destination));
-        let change = replaced(Sum16BitWords::new(), source, new_source);
-        let change = replaced(change, destination, new_destination);
-        self.fix_carried(carried, &change);
+        let from = replaced(Sum16BitWords::new(), source, new_source);
+        let change = replaced(from.clone(), destination, new_destination);
+        // The addresses of a source route stay as they are.
+        self.fix_carried(carried, if routed { &from } else { &change });
         self.put(at + 12, &new_source);
         self.put(at + 16, &new_destination);
         self.fix(at + CHECKSUM, &change, false);
@@ -148,7 +150,7 @@ impl Rewrite<'_> {
             TCP => (16, addresses),
             UDP | UDP_LITE | DCCP => (6, addresses),
             ICMPV6 => (2, addresses),
-            ICMP => (2, &nothing),
+            ICMP | IGMP => (2, &nothing),
             GRE => (4, &nothing),
             _ => return,
         };

@@ -73,8 +73,8 @@ pub(super) fn neighbour(
     const SOURCE: u8 = 1;
     const TARGET: u8 = 2;
     let header = match kind {
-        // Solicitation and advertisement of routers, of neighbours, redirect.
-        Some(133) => 8,
+        // Solicitation and advertisement of routers, of neighbours, redirect, the inverse.
+        Some(133 | 141 | 142) => 8,
         Some(134) => 16,
         Some(135 | 136) => 24,
         Some(137) => 40,

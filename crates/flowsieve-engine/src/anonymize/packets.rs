@@ -19,7 +19,7 @@ pub struct PacketAnonymizer {
     records: Vec<RecordRef>,
     /// The interfaces of each input.
     interfaces: Vec<Vec<InterfaceInfo>>,
-    places: Vec<Place>,
+    places: Vec<(usize, Place)>,
 }
 
 impl PacketAnonymizer {

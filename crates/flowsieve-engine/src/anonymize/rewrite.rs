@@ -7,13 +7,15 @@ use etherparse::checksum::Sum16BitWords;
 /// A frame that is being rewritten.
 pub(super) struct Rewrite<'a> {
     pub(super) frame: &'a mut [u8],
+    /// The end of what is rewritten: what follows belongs to something else.
+    pub(super) end: usize,
     /// Sum of the new bytes and of the complements of the old ones, in words at even offsets.
     pub(super) change: Sum16BitWords,
 }
 
 impl<'a> Rewrite<'a> {
     pub(super) fn new(frame: &'a mut [u8]) -> Self {
-        Self { frame, change: Sum16BitWords::new() }
+        Self { end: frame.len(), frame, change: Sum16BitWords::new() }
     }
 
     /// A link-layer address: a MAC address is replaced, anything else becomes zeros.
@@ -30,7 +32,7 @@ impl<'a> Rewrite<'a> {
     }
 
     pub(super) fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
-        self.frame.get(at..)?.first_chunk().copied()
+        self.frame.get(at..self.end)?.first_chunk().copied()
     }
 
     pub(super) fn put(&mut self, at: usize, bytes: &[u8]) {
@@ -47,7 +49,7 @@ impl<'a> Rewrite<'a> {
 
     /// Writes zeros where an address was cut off or cannot be distinguished from others.
     pub(super) fn blank(&mut self, at: usize, length: usize) {
-        for place in at..(at + length).min(self.frame.len()) {
+        for place in at..(at + length).min(self.end) {
             self.put(place, &[0]);
         }
     }

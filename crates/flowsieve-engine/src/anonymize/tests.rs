@@ -277,7 +277,7 @@ fn check_addresses(old: &[u8], new: &[u8]) {
 fn places(frame: &[u8]) -> usize {
     let mut places = Vec::new();
     address_places(LinkType::ETHERNET, frame, &mut places);
-    places.retain(|place| !matches!(place, Place::Hardware { .. }));
+    places.retain(|(_, place)| !matches!(place, Place::Hardware { .. }));
     places.len()
 }
 
@@ -435,6 +435,27 @@ fn checksums_over_addresses_in_extension_headers_stay_right() {
     }
 }
 
+/// The same of a source route in IPv4 options.
+#[test]
+fn checksums_over_the_end_of_a_source_route_stay_right() {
+    let last = v4("203.0.113.9");
+    // Loose and strict routes under way, one at its end, and a record of a route.
+    for (kind, pointer, ahead) in [(131, 4, true), (137, 4, true), (131, 8, false), (7, 4, false)] {
+        let option = [&[1, kind, 7, pointer], &last[..]].concat();
+        let datagram = udp(9999, (&V4.0, if ahead { &last } else { &V4.1 }), b"words");
+        let mut head = ipv4(17, &[&option[..], &datagram].concat())[..28].to_vec();
+        head[0] = 0x47;
+        head[10..12].fill(0);
+        let packet = [with_checksum(head, 10, &[]), datagram].concat();
+        let new = &anonymized(&ethernet(0x0800, &packet))[14..];
+        assert_eq!(sum(&new[..28]), 0xffff);
+        assert_eq!(new[20..28], option);
+        let end = if ahead { &last[..] } else { &new[16..20] };
+        let over = pseudo(&new[12..16], end, 17, new.len() - 28);
+        assert_eq!(sum(&[&over, &new[28..]].concat()), 0xffff, "{kind}, {pointer}");
+    }
+}
+
 /// VXLAN in UDP with a checksum, around IPv6 without one, around an odd header that shifts what is
 /// inside.
 #[test]
@@ -491,6 +512,41 @@ fn what_icmp_errors_quote_is_mapped() {
     check_sums(&new[14..]);
     check_sums(&new[14 + 40 + 8..]);
     assert_eq!(new[14 + 40 + 8 + 8..][..16], map.v6(source));
+
+    // A redirect of IPv6 quotes in one of its options.
+    let options = [&[5, 1, 0, 0, 0, 0, 5, 0xdc, 4, 8, 0, 0, 0, 0, 0, 0], &quoted[..]].concat();
+    let message = [&[137, 0, 0, 0, 0, 0, 0, 0], &source[..], &destination, &options].concat();
+    let over = pseudo(&source, &destination, 58, message.len());
+    let new = anonymized(&ethernet(0x86dd, &ipv6(58, &with_checksum(message, 2, &over))));
+    check_sums(&new[14..]);
+    let inside = &new[14 + 40 + 40 + 16..];
+    check_sums(inside);
+    assert_eq!(inside[8..24], map.v6(source));
+    assert_eq!(inside[24..40], map.v6(destination));
+}
+
+/// Whatever an ICMP error quotes, and wherever it is cut: what follows the packet in its frame is
+/// not taken for the rest.
+#[test]
+fn nothing_behind_the_packet_changes() {
+    let arp = [&[0, 1, 8, 0, 6, 4, 0, 1][..], &HOST, &V4.0, &OTHER, &V4.1].concat();
+    let bridged = ethernet(0x0806, &arp);
+    let (source, destination) = v6_ends();
+    let redirect = [&[137, 0, 0, 0, 0, 0, 0, 0], &source[..], &destination].concat();
+    for quoted in [
+        ipv4(47, &[&[0, 0, 0x65, 0x58], &bridged[..]].concat()),
+        ipv4(47, &[&[0, 0, 8, 6], &arp[..]].concat()),
+        ipv4(41, &ipv6(58, &redirect)),
+    ] {
+        for length in 0..=quoted.len() {
+            let message = [&[3, 1, 0, 0, 0, 0, 0, 0], &quoted[..length]].concat();
+            let packet = ipv4(1, &with_checksum(message, 2, &[]));
+            let new = anonymized(&ethernet(0x0800, &[&packet[..], &[6; 44]].concat()));
+            let (new, behind) = new[14..].split_at(packet.len());
+            check_sums(new);
+            assert_eq!(behind, [6; 44], "{length} bytes of {quoted:x?}");
+        }
+    }
 }
 
 #[test]
@@ -509,6 +565,16 @@ fn neighbours_redirects_and_address_resolution_are_mapped() {
     let new = anonymized(&ethernet(0x0800, &ipv4(1, &with_checksum(redirect, 2, &[]))));
     check_sums(&new[14..]);
     assert_eq!(new[14 + 20 + 4..][..4], map.v4([10, 0, 0, 138]));
+
+    // Groups of IGMP: queries, reports of versions 1 and 2, leaving; a report of version 3 stays.
+    for (kind, is_mapped) in [(0x11, true), (0x12, true), (0x16, true), (0x17, true), (0x22, false)]
+    {
+        let group = [239, 1, 2, 3];
+        let message = with_checksum([&[kind, 0, 0, 0], &group[..]].concat(), 2, &[]);
+        let new = anonymized(&ethernet(0x0800, &ipv4(2, &message)));
+        assert_eq!(sum(&new[14 + 20..]), 0xffff);
+        assert_eq!(new[14 + 20 + 4..], if is_mapped { map.v4(group) } else { group });
+    }
 
     let arp =
         [&[0, 1, 8, 0, 6, 4, 0, 1][..], &[2; 6], &[10, 0, 0, 1], &[0; 6], &[10, 0, 0, 2]].concat();
@@ -685,7 +751,8 @@ fn mac_addresses_in_messages_are_mapped() {
     let (source, destination) = v6_ends();
     let target = v6("fe80::7");
     let option = |kind: u8| [&[kind, 1], &HOST[..]].concat();
-    for (kind, header) in [(133, 8), (134, 16), (135, 24), (136, 24), (137, 40)] {
+    for (kind, header) in [(133, 8), (134, 16), (135, 24), (136, 24), (137, 40), (141, 8), (142, 8)]
+    {
         let mut message = [&[kind, 0, 0, 0, 0, 0, 0, 0], &target[..], &target].concat();
         message.truncate(header);
         // An option of another kind before it.

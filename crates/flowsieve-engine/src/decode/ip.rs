@@ -105,6 +105,25 @@ pub struct Elsewhere {
     pub destination: bool,
 }
 
+/// Returns whether an IPv4 header's options have a source route that has not been followed to its
+/// end, so the last destination is not in the header itself.
+pub(super) fn has_route_ahead(bytes: &[u8]) -> bool {
+    let header = bytes.first().map_or(0, |first| usize::from(first & 15) * 4);
+    let mut options = bytes.get(V4_HEADER..header).unwrap_or_default();
+    while let &[kind, ref rest @ ..] = options {
+        options = match (kind, rest) {
+            // No operation.
+            (1, _) => rest,
+            // A loose or a strict source route, with the place of its next address.
+            (131 | 137, [length, next, ..]) => return next < length,
+            // The length includes kind and length.
+            (2.., &[length, ..]) if length > 1 => options.get(length.into()..).unwrap_or_default(),
+            _ => return false,
+        };
+    }
+    false
+}
+
 /// Returns which addresses of an IPv6 packet's pseudo-header are in extension headers. Walks over
 /// these a second time, so that callers who do not need it do not pay for it.
 pub(super) fn pseudo_header(bytes: &[u8]) -> Elsewhere {

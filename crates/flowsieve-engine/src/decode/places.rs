@@ -19,6 +19,8 @@ pub enum Place {
         at: usize,
         /// Its payload.
         carried: Carried,
+        /// The pseudo header has the last address of a source route in place of the destination.
+        routed: bool,
     },
     /// An IPv6 header whose addresses are there.
     Ipv6 {
@@ -64,8 +66,9 @@ pub struct Carried {
 }
 
 /// Finds the addresses of a frame that begins as `link` says, tunnels and the headers that ICMP
-/// errors quote included: those of IP and of the link layers. `places` is cleared first.
-pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
+/// errors quote included: those of IP and of the link layers. `places` is cleared first; each comes
+/// with the end of the packet or frame that it is in.
+pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<(usize, Place)>) {
     places.clear();
     // The rest after a step is a piece of the frame, or empty.
     let offset = |bytes: &[u8]| place_in(frame, bytes);
@@ -73,17 +76,18 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
     let mut bytes = frame;
     for _ in 0..STEPS_MAX {
         let at = offset(bytes);
+        let end = at + bytes.len();
         let (packet, v6) = match layer {
             Layer::Ipv4 => (ip::v4(bytes), false),
             Layer::Ipv6 => (ip::v6(bytes), true),
             Layer::EtherType(ARP | REVERSE_ARP) => {
-                places.push(Place::Arp { at });
+                places.push((end, Place::Arp { at }));
                 return;
             }
             other => {
                 hardware::addresses(other, bytes, |within, kind| {
                     let at = at + within;
-                    places.push(Place::Hardware { at, kind });
+                    places.push((end, Place::Hardware { at, kind }));
                 });
                 let Ok(next) = step(other, bytes) else { return };
                 (layer, bytes) = next;
@@ -91,7 +95,7 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
             }
         };
         let Ok(packet) = packet else {
-            places.push(Place::Unreadable { at, v6 });
+            places.push((end, Place::Unreadable { at, v6 }));
             return;
         };
         let carried = Carried {
@@ -100,11 +104,12 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
             protocol: packet.protocol,
             later_fragment: packet.later_fragment,
         };
-        places.push(if v6 {
+        let place = if v6 {
             Place::Ipv6 { at, carried, elsewhere: ip::pseudo_header(bytes) }
         } else {
-            Place::Ipv4 { at, carried }
-        });
+            Place::Ipv4 { at, carried, routed: ip::has_route_ahead(bytes) }
+        };
+        places.push((end, place));
         match tunnel::inside(&packet).or_else(|| quoted(&packet)) {
             Some(next) => (layer, bytes) = next,
             None => return,
@@ -112,17 +117,36 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
     }
 }
 
-/// The packet that an ICMP error is about, as far as it is quoted.
+/// The packet that an ICMP error or redirect is about, as far as it is quoted.
 fn quoted<'a>(packet: &IpPacket<'a>) -> Option<(Layer, &'a [u8])> {
     const HEADER: usize = 8;
     let kind = packet.icmp_type_and_code()?[0];
-    let layer = match packet.protocol {
+    let (layer, quoted) = match (packet.protocol, kind) {
         // Unreachable, quench, redirect, time exceeded, parameter problem.
-        ip::ICMP if matches!(kind, 3..=5 | 11 | 12) => Layer::Ipv4,
+        (ip::ICMP, 3..=5 | 11 | 12) => (Layer::Ipv4, packet.transport.get(HEADER..)?),
         // Unreachable, too big, time exceeded, parameter problem.
-        ip::ICMPV6 if matches!(kind, 1..=4) => Layer::Ipv6,
+        (ip::ICMPV6, 1..=4) => (Layer::Ipv6, packet.transport.get(HEADER..)?),
+        (ip::ICMPV6, 137) => (Layer::Ipv6, redirected(packet.transport)?),
         _ => return None,
     };
-    let quoted = packet.transport.get(HEADER..)?;
     (!quoted.is_empty()).then_some((layer, quoted))
+}
+
+/// The packet that a redirect of IPv6 quotes in an option.
+fn redirected(message: &[u8]) -> Option<&[u8]> {
+    const HEADER: usize = 40;
+    const REDIRECTED: u8 = 4;
+    const OPTION_HEADER: usize = 8;
+    let mut options = message.get(HEADER..)?;
+    // The length is in units of eight bytes, which include these two.
+    while let &[kind, units, ..] = options
+        && units > 0
+    {
+        let length = options.len().min(usize::from(units) * 8);
+        if kind == REDIRECTED {
+            return options.get(OPTION_HEADER..length);
+        }
+        options = &options[length..];
+    }
+    None
 }
