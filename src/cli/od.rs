@@ -61,7 +61,7 @@ impl OdArgs {
         }
         if self.anonymize.is_wanted() && self.bits.is_none() {
             return Err(UsageError::new(
-                "counts show no addresses that could be replaced; --anonymize goes with --od",
+                "--anonymize goes with --od, and replaces no other addresses of a count; add --od, or leave it out",
             ));
         }
         match &self.out {
