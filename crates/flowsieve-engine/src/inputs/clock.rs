@@ -44,25 +44,21 @@ impl PacketClock {
 #[derive(Debug)]
 pub(crate) struct CaptureClock {
     packets: PacketClock,
-    /// When it was so late.
-    at: Instant,
+    /// When the last packets came.
+    came: [Instant; WITNESSES],
 }
 
 impl CaptureClock {
     pub(crate) fn new() -> Self {
-        Self { packets: PacketClock::new(), at: Instant::now() }
+        Self { packets: PacketClock::new(), came: [Instant::now(); WITNESSES] }
     }
 
     /// Takes note of packets that have come.
     pub(crate) fn note(&mut self, times_ns: &[i64]) {
+        let now = Instant::now();
         for &time_ns in &times_ns[times_ns.len().saturating_sub(WITNESSES)..] {
-            let before_ns = self.packets.now_ns;
-            if self.packets.note(time_ns) > before_ns {
-                self.at = Instant::now();
-            }
-        }
-        if self.packets.packets < WITNESSES {
-            self.at = Instant::now();
+            self.came[self.packets.packets % WITNESSES] = now;
+            self.packets.note(time_ns);
         }
     }
 
@@ -71,15 +67,15 @@ impl CaptureClock {
         self.packets.now_ns
     }
 
-    /// Returns the time as if packets had arrived since.
+    /// Returns the time as if packets had arrived since: it is at least so late by each of the last
+    /// packets and the time since it came.
     pub(crate) fn of_silence(&self) -> i64 {
-        let since = i64::try_from(self.at.elapsed().as_nanos()).unwrap_or(i64::MAX);
-        let last_ns = match self.packets.packets {
-            0 => return i64::MIN,
-            1..WITNESSES => self.packets.agreed(),
-            _ => self.packets.now_ns,
-        };
-        last_ns.saturating_add(since)
+        let packets = self.packets.last_ns.iter().zip(&self.came).take(self.packets.packets);
+        let now_ns = packets.map(|(last_ns, came)| {
+            let since = i64::try_from(came.elapsed().as_nanos()).unwrap_or(i64::MAX);
+            last_ns.saturating_add(since)
+        });
+        now_ns.min().unwrap_or(i64::MIN).max(self.packets.now_ns)
     }
 }
 
@@ -96,6 +92,6 @@ mod tests {
         assert_eq!(clock.of_packets(), 40);
         clock.note(&[5]);
         assert_eq!(clock.of_packets(), 40);
-        assert!(clock.of_silence() >= 30);
+        assert!(clock.of_silence() >= 40);
     }
 }
