@@ -195,9 +195,10 @@ pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
         (Some(_), Align::First | Align::Local(_)) => {
             let (inputs, format) = (plan.trace.sources(), plan.trace.input_format);
             let firsts = inputs.iter().filter_map(|input| {
-                let first_ns = input.first_time_ns(format).ok()??;
+                let mut capture = input.open(format, &StopFlag::default()).ok()?;
+                let first_ns = capture.first_time_ns().ok()??;
                 // The trace begins with the input that joins first, as in a merge.
-                Some((input.begins_ns(format)?.max(first_ns), first_ns))
+                Some((capture.begins_ns()?.max(first_ns), first_ns))
             });
             firsts.min_by_key(|first| first.0).map_or(0, |first| first.1)
         }
