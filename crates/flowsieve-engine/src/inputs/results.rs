@@ -1,7 +1,6 @@
 //! Results of the inputs, and reports of progress.
 
 use crate::trace::{FileState, StopFlag, TraceError, TraceErrorKind};
-use crate::untrusted::Shown;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -49,8 +48,8 @@ impl InputResult {
     /// Remarks that it was opened late, since only so many may be open.
     pub(super) fn opened_late(&mut self, most_open: usize) {
         self.remarks.push(format!(
-            "{}, and perhaps more, was opened late, because only {most_open} captures may be open at once: packets may be out of order; raise `ulimit -n`, or name fewer captures",
-            self.path.shown()
+            "{:?}, and perhaps more, was opened late, because only {most_open} captures may be open at once: packets may be out of order; raise `ulimit -n`, or name fewer captures",
+            self.path
         ));
     }
 
