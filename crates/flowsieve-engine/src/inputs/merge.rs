@@ -527,7 +527,8 @@ impl<'a, I: Input> Merge<'a, I> {
     /// Opens an input later, and remarks on the first one.
     fn hold_back(&mut self, upcoming: Upcoming) {
         if !mem::replace(&mut self.has_held_back, true) {
-            self.inputs[upcoming.number].opened_late(self.most_open);
+            let remark = upcoming.source.opened_late(self.most_open);
+            self.inputs[upcoming.number].remarks.push(remark);
         }
         self.held_back.push_back(upcoming);
     }

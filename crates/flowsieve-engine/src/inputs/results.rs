@@ -45,14 +45,6 @@ impl InputResult {
         Self { path, error, ..Self::default() }
     }
 
-    /// Remarks that it was opened late, since only so many may be open.
-    pub(super) fn opened_late(&mut self, most_open: usize) {
-        self.remarks.push(format!(
-            "{:?}, and perhaps more, was opened late, because only {most_open} captures may be open at once: packets may be out of order; raise `ulimit -n`, or name fewer captures",
-            self.path
-        ));
-    }
-
     /// Returns whether all inputs were read to their ends.
     #[doc(hidden)]
     pub fn all_read(inputs: &[Self], interrupted: bool) -> bool {

@@ -1,5 +1,6 @@
 //! The source of a capture: a file by its path, or any reader under a name.
 
+use crate::untrusted::Shown;
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
@@ -124,6 +125,14 @@ impl Source {
     /// It cannot be opened, or is damaged before that packet.
     pub(crate) fn first_time_ns(&self, format: InputFormat) -> Result<Option<i64>, TraceError> {
         self.open(format, &StopFlag::default())?.first_time_ns()
+    }
+
+    /// Returns the remark that it was opened late, since only so many may be open.
+    pub(crate) fn opened_late(&self, most_open: usize) -> String {
+        format!(
+            "{}, and perhaps more, was opened late, because only {most_open} captures may be open at once: packets may be out of order; raise `ulimit -n`, or name fewer captures",
+            self.path.shown()
+        )
     }
 
     /// Returns the time of its first packet, whether it is wanted or not. `None` if there is none,
