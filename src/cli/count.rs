@@ -156,7 +156,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let shown = (args.format, args.rows, args.live);
     let (output, style) = args.output.open_live(run, &mut plan.trace, shown)?;
     if args.every.is_some() {
-        // It decides which packets windows of a pipe have, so it is the same for all formats.
+        // The delay decides which packets a window of a pipe contains, so all formats need the same.
         plan.trace.delay_ns = Some(args.live.delay);
     }
     let saved = Output::named(&run.partials, args.save_filter.as_deref())?;

@@ -201,7 +201,7 @@ impl SelectionArgs {
     ) -> Result<Selection, UsageError> {
         let zone = self.zone.zone();
         let [from, to] = [self.from, self.to].map(|bound| Some(bound?.in_zone(zone)));
-        // Later times than there are exclude nothing, not even packets that stand at the last one.
+        // Times beyond the range saturate to its end, as those of packets do: neither is left out.
         let to = to.filter(|&to| to != TimeBound::At(i64::MAX));
         let capture_filter = capture_filter(self.expression.as_deref(), tunnel)?;
         Ok(Selection {

@@ -130,9 +130,7 @@ pub(super) fn build(
         RegionFilter::Ribbon => {
             let keys = masks().flat_map(|mask| elements.iter().map(move |of| joined(of, mask)));
             let keys: Vec<Digest> = keys.collect();
-            // Elements can be chosen so that no hash function holds them: then nothing is excluded.
-            let filter = RibbonFilter::build(&keys, FINGERPRINT_BITS);
-            return Ok(filter.map_or_else(|_| Vec::new(), |filter| filter.save()));
+            return Ok(ribbon(&keys));
         }
         RegionFilter::Structure(kind) => kind,
     };
@@ -215,8 +213,15 @@ impl<'a> Loaded<'a> {
     }
 }
 
-/// Returns whether a saved filter has all of these elements, as an empty one has; compares its
-/// checksums.
+/// Returns the saved ribbon filter of these keys. It is empty, and excludes nothing, if no hash
+/// function holds them: somebody may have chosen them so.
+fn ribbon(keys: &[Digest]) -> Vec<u8> {
+    let filter = RibbonFilter::build(keys, FINGERPRINT_BITS);
+    filter.map_or_else(|_| Vec::new(), |filter| filter.save())
+}
+
+/// Returns whether a saved filter has all of these elements; an empty filter has every element.
+/// Compares its checksums.
 pub(super) fn has_all(bytes: &[u8], elements: &[Element]) -> Result<bool, LoadError> {
     if bytes.is_empty() {
         return Ok(true);
@@ -241,6 +246,21 @@ mod tests {
 
     #[test]
     fn a_filter_that_could_not_be_built_excludes_nothing() {
+        // Keys that all four hash functions put at the beginning, too many of them for each.
+        let fold = |a: u64, b: u64| {
+            let product = u128::from(a) * u128::from(b);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let streams = (0..4)
+            .map(|function| 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(0x2000_0001 + 4 * function));
+        let keys = streams.flat_map(|stream| {
+            let starts =
+                move |&key: &u64| fold(key ^ stream, 0xbf58_476d_1ce4_e5b9) < u64::MAX / 7000;
+            (0..).filter(starts).take(140)
+        });
+        let keys: Vec<Digest> = keys.map(Digest::from_value).collect();
+        assert!(ribbon(&keys).is_empty());
+        assert!(!ribbon(&keys[..50]).is_empty());
         let element = [1, 2, 3].map(Digest::from_value);
         assert!(matches!(has_all(&[], &[element]), Ok(true)));
         assert!(may_have_any(&[], std::iter::once(&element.map(Some))));

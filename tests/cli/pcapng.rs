@@ -115,6 +115,9 @@ fn times_out_of_range_are_counted_and_make_no_twins() {
     for input in counted["inputs"].as_array().unwrap() {
         assert_eq!(input["times_out_of_range"], 4);
     }
+    // An end beyond the range leaves none of them out.
+    let (counted, _) = document(&[&far, "--to", "2300-01-01"]);
+    assert_eq!(counted["totals"]["packets"], 6);
     assert_eq!(flowsieve(&["flows", &far]).err, sentence(&far, 4));
     assert_eq!(flowsieve(&["flows", "--quiet", &far]).err, sentence(&far, 4));
     // Rows are marked, too.

@@ -344,6 +344,25 @@ fn a_trace_that_is_not_kept_gives_the_same_counts() {
     }
 }
 
+#[test]
+fn counts_take_a_share_of_the_exact_limit_and_further_slices_are_left_out() {
+    let folder = TempDir::new().unwrap();
+    let (path, _) = generated(&folder, GenerateKind::Traffic);
+    let all = ComparePlan {
+        seeds: Seeds::Fixed(30),
+        queries: false,
+        slicing: Slicing { width_ns: Some(1_000_000), align: Align::Epoch },
+        exact_limit_bytes: 1 << 30,
+        ..plan(std::slice::from_ref(&path), ElementKind::HOST_PAIR, &[96])
+    };
+    let some = ComparePlan { exact_limit_bytes: 4 << 20, ..all.clone() };
+    let (all, some) = (run(&all), run(&some));
+    assert_eq!(all.slices_omitted, 0);
+    assert_eq!(some.slices.len() as u64 + some.slices_omitted, all.slices.len() as u64);
+    assert!(some.slices.len() * everybody().len() * 30 * 12 <= 1 << 20, "{}", some.slices.len());
+    assert!(!some.slices.is_empty());
+}
+
 /// In the setting of the paper a yes of cmdbf implies a yes of mdbf, so its error is never larger.
 #[test]
 fn with_equal_arrays_cmdbf_is_never_farther_off() {

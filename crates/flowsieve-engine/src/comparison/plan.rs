@@ -123,6 +123,7 @@ impl Sizes {
         matches!(self, Self::Arrays(_))
     }
 
+    /// Returns the maximum number of sizes.
     const fn most(&self) -> usize {
         match self {
             Self::Total(sizes) | Self::Arrays(sizes) => sizes.len(),
@@ -277,7 +278,7 @@ impl ComparePlan {
         }
     }
 
-    /// Counts of a slice, at most: of each structure of each size under each seed.
+    /// Returns the maximum number of counts per slice: structures x sizes x seeds.
     pub(super) fn most_counts(&self) -> u64 {
         let seeds = self.seeds.looks(true).last().copied().unwrap_or(1);
         (self.contenders.len() * self.sizes.most()) as u64 * u64::from(seeds)

@@ -214,7 +214,7 @@ impl CountKind {
         }
     }
 
-    /// Returns the distribution that gives its intervals.
+    /// Returns the name of the distribution behind its intervals.
     pub const fn interval_words(self) -> &'static str {
         match self {
             Self::Raw => "Student's t",
@@ -240,7 +240,7 @@ impl CountKind {
         }
     }
 
-    /// The mean error over replicates, with its interval, in reports.
+    /// Returns the mean error over replicates with its interval, as reported.
     fn interval(self, errors: &[f64]) -> Interval {
         let interval = match self {
             Self::Raw => Interval::new,

@@ -43,10 +43,13 @@ pub(super) struct CompareStage<'scope, 'env, 'plan> {
 /// Slices that are kept, at most; a result has numbers for each.
 const MAX_SLICES: usize = 1 << 20;
 
-/// Bytes of a slice in the result, of a count of a structure there while room for it grows, and of
-/// both in any case.
+/// Memory of the result per slice, in bytes.
 const BYTES_A_SLICE: u64 = 256;
+
+/// Memory of the result per count, in bytes, including spare capacity.
 const BYTES_A_COUNT: u64 = 24;
+
+/// Minimum budget of the result, in bytes.
 const LEAST_BYTES: u64 = 1 << 20;
 
 impl<'scope, 'env, 'plan: 'scope> CompareStage<'scope, 'env, 'plan> {

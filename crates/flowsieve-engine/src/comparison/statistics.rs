@@ -51,11 +51,11 @@ impl Interval {
         Self { value, low: value - half, high: value + half }
     }
 
-    /// Returns the mean of squares with an interval at this level. Their sum is taken as χ² with
-    /// degrees of freedom by their mean and spread (Satterthwaite), where few are at most one a
-    /// number, and with quantiles by Wilson and Hilferty. Those of t in place of the normal ones
-    /// allow for the spread, which is estimated: of 4,000 simulated runs with errors that are
-    /// normal, biased, or averages of up to 60, each with 5 to 30 numbers, 92 to 99 % held.
+    /// Returns the mean of squared errors with an approximate interval at this level: χ² with the
+    /// degrees of freedom of Satterthwaite (Biometrics Bulletin 2(6), 1946), of which fewer than 4 a
+    /// number count as at most 1, and the quantiles of Wilson and Hilferty (PNAS 17(12), 1931), with
+    /// Student's t in place of the normal quantile. Simulated coverage at 95 %, with normal errors,
+    /// biased or not, averages of up to 60, and 5 to 30 numbers: 92.8 to 98.9 %.
     pub fn of_squares(squares: &[f64], level: f64) -> Self {
         let student = Self::new(squares, level);
         let (value, half) = (student.value, student.high - student.value);

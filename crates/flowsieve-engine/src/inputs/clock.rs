@@ -44,7 +44,7 @@ impl PacketClock {
 #[derive(Debug)]
 pub(crate) struct CaptureClock {
     packets: PacketClock,
-    /// When the last packets came.
+    /// Arrivals of the last packets, in the same ring.
     came: [Instant; WITNESSES],
 }
 
@@ -67,8 +67,8 @@ impl CaptureClock {
         self.packets.now_ns
     }
 
-    /// Returns the time as if packets had arrived since: it is at least so late by each of the last
-    /// packets and the time since it came.
+    /// Returns the time as if packets had arrived since: the least sum of a last packet's time and
+    /// the time since its arrival.
     pub(crate) fn of_silence(&self) -> i64 {
         let packets = self.packets.last_ns.iter().zip(&self.came).take(self.packets.packets);
         let now_ns = packets.map(|(last_ns, came)| {
@@ -82,6 +82,17 @@ impl CaptureClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packets_in_real_time_keep_up_with_the_clock_however_few_they_are() {
+        const GAP: Duration = Duration::from_millis(20);
+        let mut clock = CaptureClock::new();
+        for packet in 0..WITNESSES as u32 {
+            clock.note(&[(GAP * packet).as_nanos() as i64]);
+            std::thread::sleep(GAP);
+        }
+        assert!(clock.of_silence() >= (GAP * WITNESSES as u32).as_nanos() as i64);
+    }
 
     #[test]
     fn a_few_wild_times_make_nothing_final() {

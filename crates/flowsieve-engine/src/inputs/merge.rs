@@ -118,7 +118,7 @@ type Moment = (i64, usize);
 /// Later than every packet.
 const NEVER: Moment = (i64::MAX, usize::MAX);
 
-/// The last moment before this one.
+/// Returns the last moment before this one.
 const fn moment_before((time_ns, place): Moment) -> Moment {
     match place {
         0 => (time_ns.saturating_sub(1), usize::MAX),
@@ -241,7 +241,7 @@ impl Counter {
 }
 
 impl<'a, I: Input> Merge<'a, I> {
-    /// Puts the inputs in the order of their first packets, wanted or not, and opens those that are
+    /// Puts the inputs in the order of their first packets, selected or not, and opens those that are
     /// due. One whose time is not known is opened first.
     pub fn new<S: Clone + Into<Source>>(
         sources: &[S],
@@ -311,7 +311,7 @@ impl<'a, I: Input> Merge<'a, I> {
         at_hand.map(|(at, at_hand)| (at_hand.first_ns, at)).min()
     }
 
-    /// When the next input has to be open.
+    /// Returns the moment at which the next input must be open.
     fn due(&self) -> Moment {
         self.upcoming.front().map_or(NEVER, |next| {
             (next.first_ns, self.open.partition_point(|open| open.number < next.number))

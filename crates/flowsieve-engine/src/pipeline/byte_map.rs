@@ -13,8 +13,8 @@ use std::hash::Hash;
 /// hashed with random keys, so that an attacker cannot choose elements that collide.
 ///
 /// When more memory would be needed than the limit, or than the system gives, the map gives up: it
-/// frees everything, and from then on it refuses everything. What it keeps of an earlier use does
-/// not count: tables have a *room*, which grows as that of a new map does.
+/// frees everything, and from then on it refuses everything. Memory kept by
+/// [`clear`](Self::clear) does not count: each table has a *room*, the capacity that it would have in a new map.
 #[derive(Debug)]
 pub(crate) struct ByteMap<V> {
     hasher: RandomState,
@@ -53,7 +53,7 @@ impl<K, V> Words<K, V> {
 /// The share of the limit that a cleared map may keep.
 const KEPT: u64 = 16;
 
-/// The room of a table after this one, as `hashbrown` has it.
+/// Returns the next capacity of a table, by the growth of `hashbrown`.
 const fn next_room(room: usize) -> usize {
     match room {
         0..3 => 3,
@@ -62,7 +62,7 @@ const fn next_room(room: usize) -> usize {
     }
 }
 
-/// Bytes of a new table with this room, whose entries have this size.
+/// Returns the bytes of a new table with this room, for entries of this size.
 const fn table_bytes(room: usize, entry: usize) -> usize {
     if room == 0 { 0 } else { (room + 1).next_power_of_two() * (entry + 1) + 16 }
 }
@@ -199,7 +199,7 @@ impl<V: Copy> ByteMap<V> {
         Put::New
     }
 
-    /// Whether there is room for one more long string, or may be. Gives up if not.
+    /// Makes room for one more long string; gives up and returns false if the limit forbids it.
     fn has_room_for_long(&mut self, length: usize) -> bool {
         if self.long.len() == self.long_room {
             self.long_room = next_room(self.long_room);
@@ -215,8 +215,8 @@ impl<V: Copy> ByteMap<V> {
         true
     }
 
-    /// Whether a part of the map, whose room has become larger, may take this many bytes (the old and
-    /// the new one are there together for a while). Gives up if not.
+    /// Checks whether a part of the map, whose room was raised, may take this many bytes; the old and
+    /// the new part exist together for a while. Gives up if not.
     #[cold]
     fn may_grow(&mut self, part: usize) -> bool {
         let long = table_bytes(self.long_room, size_of::<(Place, V)>());

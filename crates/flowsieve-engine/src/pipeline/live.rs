@@ -12,7 +12,7 @@ pub(super) struct Live<'a, 't, S> {
     pub(super) observers: Vec<&'t mut dyn Observer>,
     /// Time after their end at which slices are final; `None` if that is when all packets have come.
     pub(super) delay_ns: Option<i64>,
-    /// Where windows slide: the packets' time at which the next pane ends.
+    /// Packet time at which the next pane closes, if windows slide.
     pane_ends_ns: Option<i64>,
     clock: CaptureClock,
     emitted: Instant,
@@ -29,8 +29,8 @@ impl<'a, 't, S: Stage> Live<'a, 't, S> {
         Self { sequencer, observers, delay_ns, pane_ends_ns, clock, emitted }
     }
 
-    /// Takes packets up to number `end` where windows slide. A pane ends at the packet that moves
-    /// the packets' time past it and the delay, however many packets come at once.
+    /// Takes packets up to number `end` where windows slide. A pane closes at the packet that moves
+    /// packet time past its end and the delay, however many packets come at once.
     fn take_by_pane(
         &mut self,
         batch: &mut ElementBatch,

@@ -380,8 +380,8 @@ impl<S: Stage> Sequencer<S> {
     }
 
     /// Closes the slices that end by this time, which are final, or lets the stage see them, and
-    /// emits their results. Packets that come still are counted within `delay_ns`. Panes of windows
-    /// stay open: what comes when they are closed is lost.
+    /// emits their results. Packets that come still are counted within `delay_ns`. Panes of
+    /// windows stay open, because packets after their close are lost.
     pub(super) fn emit_final(&mut self, final_ns: i64, delay_ns: i64) -> Result<(), StageError> {
         self.final_ns = self.final_ns.max(final_ns);
         if let Late::Buffered(buffer) = &mut self.late

@@ -66,7 +66,7 @@ pub struct Capture {
     handed_out: u64,
     /// How far a followed file was read.
     progress: Option<SharedProgress>,
-    /// Time of the first packet or record that was read, whether it is wanted or not.
+    /// Time of the first packet or record that was read, selected or not.
     begins_ns: Option<i64>,
 }
 
@@ -374,8 +374,7 @@ impl Capture {
         Ok(true)
     }
 
-    /// Returns the time of the first packet or record, whether it is wanted or not; `None` before it
-    /// was read.
+    /// Returns the time of the first packet or record, selected or not; `None` before it was read.
     pub(crate) const fn begins_ns(&self) -> Option<i64> {
         self.begins_ns
     }

@@ -127,7 +127,7 @@ impl Source {
         self.open(format, &StopFlag::default())?.first_time_ns()
     }
 
-    /// Returns the remark that it was opened late, since only so many may be open.
+    /// Returns the remark for an input that was opened late because of the limit of open files.
     pub(crate) fn opened_late(&self, most_open: usize) -> String {
         format!(
             "{}, and perhaps more, was opened late, because only {most_open} captures may be open at once: packets may be out of order; raise `ulimit -n`, or name fewer captures",
@@ -135,8 +135,8 @@ impl Source {
         )
     }
 
-    /// Returns the time of its first packet, whether it is wanted or not. `None` if there is none,
-    /// it is damaged before, or cannot be opened.
+    /// Returns the time of the first packet, selected or not, in nanoseconds since the epoch; `None`
+    /// if there is none, or it cannot be read.
     pub(crate) fn begins_ns(&self, format: InputFormat) -> Option<i64> {
         let all = Self { select: None, ..self.clone() };
         all.first_time_ns(format).ok()?
