@@ -64,7 +64,7 @@ use super::matrix::{check_attributes, usual_elements};
 use super::matrix_sizing::{MAX_ATTRIBUTES, all_of, members};
 use super::matrix_sizing::{largest_cartesian_size, rate_of_query};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
-use super::sizing::{MAX_PROBES, best_probes, least_bloom_bits};
+use super::sizing::{MAX_PROBES, best_probes, rounded_bloom_bits};
 use super::spec::{
     Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Shape, Sizing,
     SpecError, array_bits, check_probes,
@@ -117,7 +117,7 @@ pub(crate) const CARTESIAN: Descriptor = Descriptor {
             }
             Sizing::Rate { fpr, expected } => {
                 let elements = expected as f64;
-                let cells = least_bloom_bits(fpr, elements);
+                let cells = rounded_bloom_bits(fpr, elements) as f64;
                 let size = cells.powf(1.0 / attributes as f64).ceil() as u64;
                 (size, cells, elements)
             }

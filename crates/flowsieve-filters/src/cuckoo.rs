@@ -133,7 +133,7 @@ pub(crate) const CUCKOO: Descriptor = Descriptor {
                 })?
             }
         };
-        check_memory(FilterKind::Cuckoo, spec.memory_bytes(), 8)?;
+        check_memory(FilterKind::Cuckoo, spec.memory_bytes(), 1)?;
         Ok(spec.into())
     },
     search: None,

@@ -76,6 +76,23 @@ pub(super) fn least_size(most: u64, reaches: impl Fn(u64) -> bool) -> Option<u64
     Some(high)
 }
 
+/// Returns the smallest size, from `size` on, for which `reaches` is true, given that it is true
+/// for all larger ones; more than any filter has if there is none.
+pub(super) fn enlarged(size: u64, reaches: impl Fn(u64) -> bool) -> u64 {
+    const MOST: u64 = 1 << 44;
+    let with = |more: u64| size.saturating_add(more - 1);
+    with(least_size(MOST, |more| reaches(with(more))).unwrap_or(MOST))
+}
+
+/// Returns the bits with which a standard Bloom filter reaches a rate with [`best_probes`], the
+/// rounding of which takes a little more than [`least_bloom_bits`].
+pub(super) fn rounded_bloom_bits(fpr: f64, elements: f64) -> u64 {
+    enlarged(least_bloom_bits(fpr, elements).ceil() as u64, |bits| {
+        let probes = best_probes(bits as f64, elements, MAX_PROBES as u32);
+        bloom_fpr(bits as f64, probes, elements) <= fpr
+    })
+}
+
 /// Returns the mean false-positive rate of a standard Bloom filter while it is filled from empty to
 /// `elements`: with U = kn/m it is (1/U) ∫₀ᵁ (1 - e^-u)^k du.
 ///

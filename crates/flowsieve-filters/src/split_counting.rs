@@ -65,7 +65,7 @@
 //! those of Mullin, "A second look at Bloom filters", CACM 26(8), 1983.
 
 use super::saved::saved;
-use super::sizing::{MAX_PROBES, best_probes, least_bloom_bits, split_fpr};
+use super::sizing::{MAX_PROBES, best_probes, enlarged, rounded_bloom_bits, split_fpr};
 use super::spec::{
     DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
     Sizing, SpecError, check_counters, check_memory, check_probes, check_rate, probes_for,
@@ -117,14 +117,13 @@ pub(crate) fn counter_sizes(
         Sizing::Rate { fpr, expected } => {
             check_rate(fpr)?;
             let elements = expected as f64;
-            let counters = least_bloom_bits(fpr, elements).ceil();
-            let probes = best_probes(counters, elements, most);
-            let mut part = (counters as u64).div_ceil(u64::from(probes));
+            let counters = rounded_bloom_bits(fpr, elements);
+            let probes = best_probes(counters as f64, elements, most);
             // The formula is for large parts; small and few parts miss the rate.
-            while split_fpr(part as f64, probes, elements) > fpr {
-                part += part.div_ceil(64);
-            }
-            Ok((counters as u64, spec(part, probes)))
+            let part = enlarged(counters.div_ceil(probes.into()), |part| {
+                split_fpr(part as f64, probes, elements) <= fpr
+            });
+            Ok((counters, spec(part, probes)))
         }
     }
 }

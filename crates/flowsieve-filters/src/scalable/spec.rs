@@ -4,7 +4,7 @@ use super::rate::chain_fpr;
 use super::{Refill, ScalableFilter};
 use crate::MembershipFilter;
 use crate::saved::saved;
-use crate::sizing::MAX_PROBES;
+use crate::sizing::{MAX_PROBES, enlarged};
 use crate::spec::{
     DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
     Sizing, SpecError, check_counters, check_memory, check_probes, check_range, check_rate,
@@ -49,9 +49,11 @@ pub(crate) const SCALABLE: Descriptor = Descriptor {
                 check_rate(fpr)?;
                 // Solves 1 - (1 - P)^d = fpr for P; a link that is half full has P = 2^-k.
                 let link_fpr = -((-fpr).ln_1p() / links as f64).exp_m1();
-                let probes = link_fpr.recip().log2().ceil() as u32;
+                let probes = link_fpr.recip().log2().ceil().clamp(1.0, MAX_PROBES as f64) as u32;
                 let part = (expected as f64 / links as f64 / LN_2).ceil() as u64;
-                (part, probes.clamp(1, MAX_PROBES as u32))
+                // Links of few counters, and of too few functions, miss the rate.
+                let reaches = |part| chain_fpr(part, probes, DEFAULT_LINKS, expected as f64) <= fpr;
+                (enlarged(part, reaches), probes)
             }
         };
         let spec = ScalableSpec {

@@ -144,9 +144,10 @@ impl FilterSpec {
     /// Returns parameters of a structure for elements of `attributes` attributes.
     ///
     /// Counters get 4 bits. A scalable filter is a chain of up to 8 links, sized to be full with
-    /// the expected elements. A d-left filter gets counts of 2 bits and remainders that fill its
-    /// cells of 16, 24 or 32 bits: the smallest filter for a rate, and in given memory the one with
-    /// the lowest rate (16 bits if the number of elements is not known).
+    /// the expected elements, or larger if it would miss the rate. A d-left filter gets counts of 2
+    /// bits and remainders that fill its cells of 16, 24 or 32 bits: the smallest filter for a
+    /// rate, and in given memory the one with the lowest rate (16 bits if the number of elements is
+    /// not known).
     ///
     /// A rate is that of an element whose values all occur, though not together, as those of
     /// traffic do: the combined array of a CMDBF reaches it alone, and an MDBF has no rate.

@@ -2,7 +2,7 @@
 
 use super::{FilterKind, SpecError};
 use crate::bits::CounterArray;
-use crate::sizing::{DEFAULT_PROBES, best_probes, least_bloom_bits};
+use crate::sizing::{DEFAULT_PROBES, best_probes, rounded_bloom_bits};
 use std::ops::RangeInclusive;
 
 /// Size of a filter.
@@ -44,7 +44,7 @@ pub(crate) fn array_bits(
         }
         Sizing::Rate { fpr, expected } => {
             check_rate(fpr)?;
-            let bits = least_bloom_bits(fpr, expected as f64).ceil() as u64;
+            let bits = rounded_bloom_bits(fpr, expected as f64);
             check_memory(kind, bits.div_ceil(8).saturating_mul(arrays), arrays)?;
             Ok((bits, Some(expected)))
         }

@@ -5,7 +5,7 @@ use flowsieve_filters::hashing::{Digest, Digester, Probes};
 use flowsieve_filters::sizing::{bloom_fpr, counter_reaches};
 use flowsieve_filters::{
     BloomSpec, Bucket, Bucket16, Bucket32, CmdbfSpec, CountingFilter, CountingSpec, DleftFilter,
-    ElementDigests, FilterKind, FilterSpec, MembershipFilter, Sighting, Sizing,
+    ElementDigests, FilterKind, FilterSpec, Known, MembershipFilter, Query, Sighting, Sizing,
 };
 
 fn digest(seed: u64, number: u32) -> Digest {
@@ -173,6 +173,27 @@ fn structures_for_a_low_rate_reach_it_by_their_formula() {
             let reached = bloom_fpr(size as f64, spec.probes(), 1000.0);
             // It is no larger than necessary, except for rounding k.
             assert!(reached <= fpr * 1.01 && reached > fpr / 1.5, "{spec:?} {reached:e}");
+        }
+    }
+}
+
+/// A filter for a rate is predicted to have it, few elements or many: matrices if no value occurs,
+/// others if all do.
+#[test]
+fn structures_for_a_rate_are_predicted_to_reach_it() {
+    for kind in FilterKind::all() {
+        // An MDBF has a rate for one attribute alone.
+        let full = if kind == FilterKind::Mdbf { 0b1 } else { 0b11 };
+        let all_occur = full > 1 && !kind.is_matrix();
+        let known = if all_occur { Known::all_of(full) } else { Known::default() };
+        for fpr in [0.3, 0.1, 0.01, 0.001, 1e-6] {
+            for expected in [1, 2, 5, 10, 20, 50, 1000, 100_000] {
+                let sizing = Sizing::Rate { fpr, expected };
+                let spec = FilterSpec::new(kind, full.count_ones() as usize, sizing).unwrap();
+                let query = Query { mask: full, full, known, values: &|_| expected as f64 };
+                let rate = spec.rate(&query).unwrap();
+                assert!(rate <= fpr * (1.0 + 1e-9), "{expected} at {fpr}: {rate} of {spec:?}");
+            }
         }
     }
 }
