@@ -219,7 +219,7 @@ pub struct CaptureEntry {
     pub path: PathBuf,
     /// Its length.
     pub bytes: u64,
-    /// XXH3 of 128 bits of its content, in hexadecimal.
+    /// BLAKE3 of its content, in hexadecimal.
     pub digest: String,
     /// Packets read.
     pub packets: u64,
@@ -258,7 +258,7 @@ impl CaptureEntry {
             return Some(false);
         }
         let (digest, _) = disk::content_up_to(file, u64::MAX, stop).ok()??;
-        Some(disk::digest_text(digest) == self.digest)
+        Some(digest == self.digest)
     }
 
     /// Returns which packets were indexed.

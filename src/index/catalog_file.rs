@@ -12,11 +12,16 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Name and version of the format.
-const SCHEMA: &str = "flowsieve.index/5";
+const SCHEMA: &str = "flowsieve.index/6";
 
 /// Formats that are no longer read.
-const OLDER: [&str; 4] =
-    ["flowsieve.index/1", "flowsieve.index/2", "flowsieve.index/3", "flowsieve.index/4"];
+const OLDER: [&str; 5] = [
+    "flowsieve.index/1",
+    "flowsieve.index/2",
+    "flowsieve.index/3",
+    "flowsieve.index/4",
+    "flowsieve.index/5",
+];
 
 /// No catalogue is longer: it names half a million segments.
 const MOST_BYTES: u64 = 1 << 28;

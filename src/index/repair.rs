@@ -26,7 +26,7 @@ impl IndexWriter {
                     Ok(selection) => {
                         let usual = std::mem::replace(&mut self.selection, selection);
                         let path = entry.path.clone();
-                        let added = self.index_capture(path, state, None, Some(*id), watch);
+                        let added = self.index_capture(path, state, &None, Some(*id), watch);
                         self.selection = usual;
                         added?
                     }
@@ -53,7 +53,7 @@ fn obstacle(entry: &CaptureEntry, watch: &dyn Watch) -> Option<Added> {
     match disk::content_up_to(path, u64::MAX, &watch.stop()) {
         Err(error) => Some(Added::Unreadable(error.to_string())),
         Ok(None) => Some(Added::Interrupted),
-        Ok(Some((digest, _))) if disk::digest_text(digest) == entry.digest => None,
+        Ok(Some((digest, _))) if digest == entry.digest => None,
         Ok(Some(_)) => Some(Added::Unreadable(format!(
             "{}: this file has changed since it was indexed, and the index keeps what is whole of it; drop it, or add it as it is now",
             path.shown()

@@ -195,7 +195,7 @@ fn folders_that_are_no_index_are_called_that() {
     assert_eq!(run.code, Some(2));
     let catalog = archive.join("catalog.json");
     let text = fs::read_to_string(&catalog).unwrap();
-    fs::write(&catalog, text.replace("flowsieve.index/5", "flowsieve.index/9")).unwrap();
+    fs::write(&catalog, text.replace("flowsieve.index/6", "flowsieve.index/9")).unwrap();
     for command in ["verify", "stats"] {
         let run = index(command, &archive, &[]);
         assert_eq!(run.code, Some(1));

@@ -78,7 +78,7 @@ fn lie(archive: &Path, change: impl Fn(&str) -> String) {
     sum.update(inner.as_bytes());
     let sum = sum.value();
     let text =
-        format!("{{\"schema\":\"flowsieve.index/5\",\"checksum\":{sum},\"catalog\":{inner}}}\n");
+        format!("{{\"schema\":\"flowsieve.index/6\",\"checksum\":{sum},\"catalog\":{inner}}}\n");
     fs::write(&path, text).unwrap();
 }
 

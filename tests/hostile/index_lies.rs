@@ -92,7 +92,7 @@ impl Texts {
     /// Writes them with correct checksums.
     fn write(&self, archive: &Path) {
         let text = format!(
-            "{{\"schema\":\"flowsieve.index/5\",\"checksum\":{},\"catalog\":{}}}\n",
+            "{{\"schema\":\"flowsieve.index/6\",\"checksum\":{},\"catalog\":{}}}\n",
             sum(self.catalog.as_bytes()),
             self.catalog
         );

@@ -212,8 +212,8 @@ impl IndexWriter {
             match disk::content_up_to(&path, u64::MAX, &watch.stop()) {
                 Ok(None) => return Ok(Added::Interrupted),
                 Ok(Some(content)) => {
-                    old = self.to_read_again(content);
-                    if self.knows(content, &path, old, watch)? {
+                    old = self.to_read_again(&content.0);
+                    if self.knows(&content.0, &path, old, watch)? {
                         return Ok(Added::Known);
                     }
                     before = Some(content);
@@ -221,11 +221,11 @@ impl IndexWriter {
                 Err(error) => return unreadable(error),
             }
         }
-        self.index_capture(path, state, before, old, watch)
+        self.index_capture(path, state, &before, old, watch)
     }
 
     /// Returns the capture of this content if reading it failed for a reason that may have passed.
-    fn to_read_again(&self, (digest, _): (u128, u64)) -> Option<u64> {
+    fn to_read_again(&self, digest: &str) -> Option<u64> {
         let part = self.part();
         let mut known = self.known.iter();
         let found = known.find(|(_, known)| known.entry.may_pass && known.has(digest));
@@ -252,7 +252,7 @@ impl IndexWriter {
     /// in the index. Removes the earlier entry of this path.
     fn knows(
         &mut self,
-        (digest, _): (u128, u64),
+        digest: &str,
         path: &Path,
         but: Option<u64>,
         watch: &dyn Watch,
@@ -474,8 +474,8 @@ impl KnownCapture {
         self.entry.is_content_of(&self.entry.path, stop) != Some(false)
     }
 
-    fn has(&self, digest: u128) -> bool {
-        self.entry.digest == disk::digest_text(digest)
+    fn has(&self, digest: &str) -> bool {
+        self.entry.digest == digest
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Added, COMMIT_EVERY, IndexWriter, KnownCapture};
 use crate::index::catalog::CaptureEntry;
-use crate::index::disk::{Content, DigestedFile, FileState, digest_text};
+use crate::index::disk::{Content, DigestedFile, FileState};
 use crate::index::gather::{self, CaptureReading, REGION_BYTES};
 use crate::index::layout::StoredFile;
 use crate::index::region::{BuiltRegion, RegionKeys};
@@ -29,7 +29,7 @@ impl IndexWriter {
         &mut self,
         path: PathBuf,
         state: Option<FileState>,
-        before: Content,
+        before: &Content,
         old: Option<u64>,
         watch: &dyn Watch,
     ) -> Result<Added, IndexError> {
@@ -46,9 +46,9 @@ impl IndexWriter {
             regions: Vec::new(),
         };
         let (built, content) = self.read_capture(&mut entry, before, watch);
-        let is_other = |content| before.is_some_and(|before| content != before);
         let has_changed = state.is_some_and(|state| state.has_changed(&path))
-            || content.as_ref().is_ok_and(|content| content.is_some_and(is_other));
+            || (before.is_some()
+                && content.as_ref().is_ok_and(|now| now.is_some() && now != before));
         let (gathered, keys) = built.inspect_err(|_| {
             // A full disk needs the room, and the next writer deletes what is left.
             let _ = self.delete_folders(entry.id);
@@ -99,12 +99,14 @@ impl IndexWriter {
                 path.shown()
             ))),
             // Another program wrote it meanwhile.
-            (Ok(Some(content)), _) if self.knows(content, path, old, watch)? => Some(Added::Known),
+            (Ok(Some((digest, _))), _) if self.knows(&digest, path, old, watch)? => {
+                Some(Added::Known)
+            }
             (Err(error), _) => Some(Added::Unreadable(error.to_string())),
             (_, Some(damage)) if !has_entry => Some(Added::Unreadable(damage.to_string())),
             _ if gathered.interrupted => Some(Added::Interrupted),
             (Ok(Some((digest, bytes))), _) => {
-                (entry.digest, entry.bytes) = (digest_text(digest), bytes);
+                (entry.digest, entry.bytes) = (digest, bytes);
                 let is_same = |id: u64| old == Some(id);
                 let known = self.known.iter().map(|(&id, known)| (is_same(id), known));
                 let mut leaving =
@@ -123,12 +125,12 @@ impl IndexWriter {
     fn read_capture(
         &mut self,
         entry: &mut CaptureEntry,
-        before: Content,
+        before: &Content,
         watch: &dyn Watch,
     ) -> (Result<BuiltRegions, IndexError>, Result<Content, IndexError>) {
         let path = entry.path.clone();
         let now = || fs::metadata(&path).map_or(u64::MAX, |data| data.len());
-        match DigestedFile::open(&path, before.map_or_else(now, |(_, bytes)| bytes)) {
+        match DigestedFile::open(&path, before.as_ref().map_or_else(now, |&(_, bytes)| bytes)) {
             Ok(file) => {
                 let source = Source::reader(&path, file.clone());
                 let built = self.build_regions(entry, source, watch);

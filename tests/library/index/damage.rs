@@ -77,12 +77,12 @@ fn damage_is_named_and_the_rest_is_searched() {
     // The catalogue: nothing is believed that is not whole, and a newer format is called that.
     let path = archive.join("catalog.json");
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace("flowsieve.index/5", "flowsieve.index/6")).unwrap();
+    fs::write(&path, text.replace("flowsieve.index/6", "flowsieve.index/7")).unwrap();
     let error = verify(&archive).unwrap_err();
-    assert!(matches!(&error, IndexError::Newer { found, .. } if found == "flowsieve.index/6"));
-    for version in 1..=4 {
+    assert!(matches!(&error, IndexError::Newer { found, .. } if found == "flowsieve.index/7"));
+    for version in 1..=5 {
         let older = &format!("flowsieve.index/{version}");
-        fs::write(&path, text.replace("flowsieve.index/5", older)).unwrap();
+        fs::write(&path, text.replace("flowsieve.index/6", older)).unwrap();
         let error = verify(&archive).unwrap_err().to_string();
         assert!(error.contains(older) && error.contains("build the index again"), "{error}");
     }
