@@ -7,7 +7,7 @@ use super::options::{
 use super::run::{AllRead, PARTIAL, Reading as _, Run, UNWRITTEN, all_written};
 use super::same_file::keep_apart;
 use super::structure::{contenders, contenders_or_all};
-use super::units::{in_short, parse_share, parse_size, with_values};
+use super::units::{in_short, parse_count, parse_share, parse_size, with_values};
 use super::wanted::{parse_expected, wanted_of};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
@@ -115,8 +115,9 @@ struct ConditionArgs {
     #[arg(long, value_name = "SETTING", value_parser = settings(), default_value = "total", hide_possible_values = true, hide_short_help = true)]
     setting: Setting,
 
-    /// Bits of each array (m) with --setting array, several separated by commas
-    #[arg(long = "bits", id = "array_bits", value_name = "COUNTS", value_delimiter = ',', value_parser = parse_expected, default_value = "128,512,2048,8192,32768", hide_short_help = true)]
+    /// Bits of each array (m) with --setting array, several separated by commas [default:
+    /// 128,512,2048,8192,32768]
+    #[arg(long = "bits", id = "array_bits", value_name = "COUNTS", value_delimiter = ',', value_parser = parse_count, hide_short_help = true)]
     bits: Vec<u64>,
 
     /// Seeds of hash functions; auto is as many as it takes
@@ -128,7 +129,7 @@ struct ConditionArgs {
     seeds: Seeds,
 
     /// Differences that do not matter: points, and a share of the larger error
-    #[arg(long, value_name = "POINTS,SHARE", value_delimiter = ',', default_value = "0.1%,5%", value_parser = parse_share, hide_short_help = true)]
+    #[arg(long, value_name = "POINTS,SHARE", value_delimiter = ',', default_value = "0.1%,5%", value_parser = parse_margin, hide_short_help = true)]
     margin: Vec<f64>,
 
     /// Ask for absent elements too: false-positive rates
@@ -174,6 +175,12 @@ struct ConditionArgs {
 enum Setting {
     Total,
     Array,
+}
+
+/// Parses a part of `--margin`, of which 1 would be 100 points.
+fn parse_margin(text: &str) -> Result<f64, String> {
+    let share = parse_share(text).ok().filter(|share| (0.0..1.0).contains(share));
+    share.ok_or_else(|| "a margin is a share from 0 to below 1, such as 0.001 or 0.1%".to_owned())
 }
 
 fn settings() -> impl TypedValueParser<Value = Setting> {
@@ -439,7 +446,17 @@ impl CompareArgs {
 impl ConditionArgs {
     fn sizes(&self) -> Result<Sizes, UsageError> {
         if self.setting == Setting::Array {
-            return Ok(Sizes::Arrays(self.bits.clone()));
+            const ALL: [u64; 5] = [128, 512, 2048, 8192, 32768];
+            return Ok(Sizes::Arrays(if self.bits.is_empty() {
+                ALL.to_vec()
+            } else {
+                self.bits.clone()
+            }));
+        }
+        if !self.bits.is_empty() {
+            return Err(UsageError::new(
+                "--bits is the size of each array; add --setting array, or leave it out",
+            ));
         }
         if let [None] = self.memory[..] {
             return Ok(Sizes::Auto);

@@ -15,7 +15,9 @@ use super::run::{PARTIAL, Run, UNWRITTEN, all_written};
 use super::same_file::keep_apart;
 use super::say::say;
 use super::structure::structures;
-use super::units::{in_short, parse_count, parse_share, parse_size, parse_width_ns, with_values};
+use super::units::{
+    in_short, parse_count, parse_share, parse_size, parse_width_ns, whole, with_values,
+};
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use crate::count::{DEFAULT_MEMORY_BYTES, counter};
@@ -140,7 +142,7 @@ struct FilterArgs {
     ///
     /// Elements are divided among shards by their digest. Results depend on the number of shards;
     /// more than two threads need more than one.
-    #[arg(long, value_name = "COUNT", hide_short_help = true)]
+    #[arg(long, value_name = "COUNT", value_parser = whole(0, u32::MAX), hide_short_help = true)]
     shards: Option<u32>,
 }
 

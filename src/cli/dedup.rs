@@ -9,7 +9,7 @@ use super::output::{Output, Partials, unwritten};
 use super::run::{PARTIAL, Run, all_written};
 use super::same_file::keep_apart;
 use super::units::{
-    in_short, parse_count, parse_duration_ns, parse_size, parse_width_ns, with_values,
+    in_short, parse_count, parse_duration_ns, parse_seed, parse_size, parse_width_ns, with_values,
 };
 use super::{Outcome, UsageError};
 use crate::report::counted;
@@ -68,7 +68,7 @@ pub(crate) struct DedupArgs {
     memory: u64,
 
     /// Seed of the digests [default: random; with --approximate: 0]
-    #[arg(long, value_name = "NUMBER", help_heading = "Filter", hide_short_help = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_seed, help_heading = "Filter", hide_short_help = true)]
     seed: Option<u64>,
 
     #[command(flatten, next_help_heading = "Output")]

@@ -8,7 +8,8 @@ use super::destination::{is_standard, is_standard_output};
 use super::output::is_shown;
 use super::timezone::ZoneArgs;
 use super::units::{
-    TypedBound, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
+    TypedBound, parse_bound, parse_delay_ns, parse_port, parse_seed, parse_size, parse_width_ns,
+    whole,
 };
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
@@ -275,7 +276,7 @@ fn parse_dnstap_types(text: &str) -> Result<DnstapTypes, String> {
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct DnsPortArgs {
     /// Another DNS port besides 53
-    #[arg(long, value_name = "PORT", hide_short_help = true)]
+    #[arg(long, value_name = "PORT", value_parser = parse_port, hide_short_help = true)]
     pub(super) dns_port: Vec<u16>,
 }
 
@@ -490,7 +491,7 @@ pub(super) struct SeedArgs<const DEFAULT: u64> {
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct ThreadArgs {
     /// Threads; results do not depend on them [default: all processors]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024), hide_short_help = true)]
+    #[arg(long, value_name = "COUNT", value_parser = whole(1_u16, 1024), hide_short_help = true)]
     threads: Option<u16>,
 }
 

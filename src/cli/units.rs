@@ -8,7 +8,9 @@ use flowsieve::capture_filter::port_of_name;
 use flowsieve::selection::TimeBound;
 use flowsieve::trace::time_from_text;
 use flowsieve::zone::Zone;
+use std::fmt::Display;
 use std::hash::{BuildHasher, RandomState};
+use std::str::FromStr;
 
 /// The values of options, as `flowsieve --help` explains them.
 pub(crate) const VALUES: &str = "\
@@ -261,6 +263,17 @@ pub(crate) fn parse_seed(text: &str) -> Result<u64, UnitError> {
         return Ok(RandomState::new().hash_one(0_u8) >> 11);
     }
     text.parse().map_err(|_| UnitError::Seed)
+}
+
+/// Returns a parser of the whole numbers from `least` to `most`.
+pub(crate) fn whole<T>(least: T, most: T) -> impl Fn(&str) -> Result<T, String> + Clone
+where
+    T: FromStr + PartialOrd + Display + Copy,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("this takes a whole number from {least} to {most}"))
+    }
 }
 
 /// Parses digits, perhaps a point and more digits, then a unit. `None` if it is anything else, too

@@ -74,8 +74,9 @@ pub(super) struct Numbers {
 impl Numbers {
     /// Adds a value of `--expect`: `100k`, or `src=5k`.
     pub(super) fn add(&mut self, attributes: &[String], text: &str) -> Result<(), UsageError> {
+        const WORKS: &str = "--expect takes 100k, and src=5k for one combination";
         let Some((combination, number)) = text.split_once('=') else {
-            return match self.for_all.replace(planned_number(text)?) {
+            return match self.for_all.replace(number_of(text, WORKS)?) {
                 None => Ok(()),
                 Some(_) => Err(UsageError::new(
                     "there is one number for all combinations; --expect 100k --expect src=5k names another one",
@@ -88,7 +89,7 @@ impl Numbers {
                 "the number of {combination} is there twice; leave one out"
             )));
         }
-        self.known.push((mask, planned_number(number)?, Origin::Given));
+        self.known.push((mask, number_of(number, WORKS)?, Origin::Given));
         Ok(())
     }
 }
@@ -98,22 +99,12 @@ pub(super) fn parse_expected(text: &str) -> Result<u64, UsageError> {
     number_of(text, "--expect 100k works")
 }
 
-/// Parses a number of elements that can be planned for.
-fn planned_number(text: &str) -> Result<u64, UsageError> {
-    match number_of(text, "--expect takes 100k, and src=5k for one combination")? {
-        number if number > MOST_ELEMENTS => Err(UsageError::new(format!(
-            "a plan is for at most 2^40 elements, not {number}; 100M works"
-        ))),
-        number => Ok(number),
-    }
-}
-
 fn number_of(text: &str, works: &str) -> Result<u64, UsageError> {
     match parse_count(text) {
-        Ok(0) => Err(UsageError::new(
-            "--expect is a number of distinct elements, at least 1, not 0; --expect 1000 works",
-        )),
-        Ok(number) => Ok(number),
+        Ok(number @ 1..=MOST_ELEMENTS) => Ok(number),
+        Ok(number) => Err(UsageError::new(format!(
+            "--expect is a number of distinct elements, at least 1 and at most 2^40, not {number}; --expect 1000 works"
+        ))),
         Err(error) => Err(UsageError::new(format!("{error}; {text:?} is none ({works})"))),
     }
 }

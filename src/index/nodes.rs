@@ -117,6 +117,11 @@ fn check_around(folder: &Path) -> Result<(), IndexError> {
 fn check_archive(archive: &Path) -> Result<(), IndexError> {
     let refuse = |reason: &str| Err(IndexError::Plan(format!("{}: {reason}", archive.shown())));
     let Ok(data) = fs::metadata(archive) else {
+        if archive.is_symlink() {
+            return refuse(
+                "this link leads nowhere, so no index can be made there; delete the link",
+            );
+        }
         // The folder that it will be in may be reached by a link.
         let path = absolute(archive).map_err(IndexError::io(archive))?;
         let mut above = path.ancestors().filter_map(|above| fs::canonicalize(above).ok());

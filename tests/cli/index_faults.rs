@@ -251,6 +251,16 @@ fn a_search_that_can_read_nothing_replaces_no_result() {
 }
 
 #[test]
+fn a_link_that_leads_nowhere_is_no_directory_of_an_index() {
+    let folder = TempDir::new().unwrap();
+    let link = folder.path().join("archive");
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    let run = flowsieve(&["index", "build", link.to_str().unwrap(), "traces/netns-dns.pcap"]);
+    assert!(run.sentence().contains("this link leads nowhere"), "{}", run.err);
+    assert!(link.is_symlink() && !folder.path().join("nowhere").exists());
+}
+
+#[test]
 fn a_pipe_is_refused_at_once() {
     let folder = TempDir::new().unwrap();
     let pipe = folder.path().join("pipe");

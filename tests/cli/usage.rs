@@ -21,6 +21,10 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["--shards", "0"], "shards"),
     (&["--shards", "1025"], "shards"),
     (&["--threads", "0"], "threads"),
+    (&["--threads", "x"], "whole number from 1 to 1024"),
+    (&["--shards", "x"], "whole number"),
+    (&["--dns-port", "x"], "a port is a number"),
+    (&["--expect", "2000G"], "at most 2^40"),
     (&["--fpr", "0", "--expect", "1k"], "0.001"),
     (&["--fpr", "1", "--expect", "1k"], "0.001"),
     (&["--fpr", "nan", "--expect", "1k"], "0.001"),
@@ -80,6 +84,7 @@ fn generate_refuses_too() {
         &["--kind", "dns", "--dns", "5"],
         &["--duration", "1month"],
         &["--snaplen", "4GiB"],
+        &["--seed", "x"],
     ] {
         let run = flowsieve(&[&["generate", "-w", path.to_str().unwrap()], options].concat());
         assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{options:?}: {}", run.err);

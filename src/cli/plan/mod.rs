@@ -9,7 +9,7 @@ use super::options::{ElementArgs, ExactLimitArgs, FormatArgs, OutputArgs, QuietA
 use super::run::Run;
 use super::same_file::keep_apart;
 use super::structure::structures;
-use super::units::{in_short, parse_share, parse_size, with_values};
+use super::units::{in_short, parse_share, parse_size, whole, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Arg, Args};
@@ -46,7 +46,7 @@ pub(crate) struct PlanArgs {
     elements: ElementArgs,
 
     /// Elements of this many attributes, named 1, 2, 3 and so on
-    #[arg(long, value_name = "COUNT", conflicts_with_all = ["element", "undirected", "queries_only", "tunnel", "dns_port"], hide_short_help = true)]
+    #[arg(long, value_name = "COUNT", value_parser = whole(0, usize::MAX), conflicts_with_all = ["element", "undirected", "queries_only", "tunnel", "dns_port"], hide_short_help = true)]
     attributes: Option<usize>,
 
     /// Distinct elements, such as 100k; src=5k for one combination; max for as many as fit

@@ -103,7 +103,9 @@ pub enum UnionError {
         most: u32,
     },
     /// Structures or parameters differ.
-    #[error("filters have a union only if they have the same structure and the same parameters")]
+    #[error(
+        "filters have a union only if they have the same structure and the same parameters; `flowsieve filter info` shows them"
+    )]
     Parameters,
     /// The seeds differ.
     #[error("filters have a union only if they were made with the same seed (--seed)")]
