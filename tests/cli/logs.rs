@@ -105,7 +105,7 @@ fn a_list_of_flows_counts_like_its_packets() {
             &["--bidirectional", "--names", "ecs"],
         ] {
             let list = list(folder.path(), capture, options);
-            for element in ["host-pair", "flow", "src", "dst"] {
+            for element in ["host-pair", "flow", "src", "dst", "src,dst-port"] {
                 assert_eq!(
                     exact(&["--element", element, &list]),
                     exact(&["--element", element, capture]),
@@ -148,7 +148,7 @@ fn an_index_in_a_directory_is_no_input() {
 
 #[test]
 fn nfdump_counts_like_the_packets() {
-    for element in ["host-pair", "flow", "src", "dst"] {
+    for element in ["host-pair", "flow", "src", "dst", "src,dst-port"] {
         assert_eq!(
             exact(&["--element", element, "tests/logs/nfdump.csv"]),
             exact(&["--element", element, "traces/netns-web-loss.pcap"]),

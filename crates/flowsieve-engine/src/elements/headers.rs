@@ -11,7 +11,7 @@ use crate::decode::{
     Addresses, Decoder, DnsMessage, Headers, IpPacket, NAME_MAX, Skip, Tunnel, addresses_of,
     dns_message, dns_messages, is_among, labels_from_text, logged_addresses,
 };
-use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion};
+use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, has_ports};
 use std::net::IpAddr;
 
 /// Finds the IP header that counts, and DNS messages.
@@ -276,6 +276,9 @@ impl HeaderReader {
             None if self.needs_transport => return Err(Skip::NoTransportInLog),
             None => (0, 0, 0),
         };
+        if self.needs == Needs::Ports && !has_ports(protocol) {
+            return Err(Skip::NoPorts);
+        }
         let end: Option<IpAddr> = match self.one_end {
             Some(Attribute::Source) => entry.source,
             Some(_) => entry.destination,

@@ -280,7 +280,8 @@ fn bad(name: &str, value: &str, wanted: &str) -> String {
 /// Returns the number of a protocol from its number or name. The name of ICMP does not tell its
 /// version.
 pub(crate) fn protocol_number(text: &str, is_v6: bool) -> Option<u8> {
-    const NAMES: [(&str, u8); 9] = [
+    // Names that differ from the registered ones, and the usual ones before a search.
+    const NAMES: [(&str, u8); 10] = [
         ("udp", 17),
         ("tcp", 6),
         ("icmp", 1),
@@ -290,16 +291,22 @@ pub(crate) fn protocol_number(text: &str, is_v6: bool) -> Option<u8> {
         ("gre", 47),
         ("esp", 50),
         ("igmp", 2),
+        ("ospf", 89),
     ];
     if let Ok(number) = text.parse() {
         return Some(number);
     }
-    let known = NAMES.iter().find(|(name, _)| text.eq_ignore_ascii_case(name));
-    known.map(|&(_, number)| if number == 1 && is_v6 { 58 } else { number })
+    let is_text = |name: &str| text.eq_ignore_ascii_case(name);
+    let is_keyword = |number: &u8| IpNumber(*number).keyword_str().is_some_and(is_text);
+    match NAMES.iter().find(|(name, _)| is_text(name)) {
+        Some((_, 1)) if is_v6 => Some(58),
+        Some(&(_, number)) => Some(number),
+        None => (0..=255).find(is_keyword),
+    }
 }
 
 /// Returns whether the port columns of a log have ports: for ICMP they may have type and code.
-const fn has_ports(protocol: u8) -> bool {
+pub(crate) const fn has_ports(protocol: u8) -> bool {
     matches!(IpNumber(protocol), IpNumber::TCP | IpNumber::UDP | IpNumber::SCTP)
 }
 
@@ -358,8 +365,15 @@ impl Lines {
     /// Consumes the last line and returns the length of the next one without its end; `None` at the
     /// end of the stream. The line is `&buffer.unread()[..length]`.
     pub(super) fn advance(&mut self, buffer: &mut ReadBuffer) -> Result<Option<usize>, ReadError> {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
         buffer.consume(self.current);
         self.current = 0;
+        if self.number == 0
+            && buffer.require(MARK.len())? >= MARK.len()
+            && buffer.unread().starts_with(MARK)
+        {
+            buffer.consume(MARK.len());
+        }
         loop {
             let here = buffer.unread();
             if let Some(end) = here[self.searched..].iter().position(|&byte| byte == b'\n') {
@@ -383,7 +397,8 @@ impl Lines {
                 }
                 self.number += 1;
                 self.current = length;
-                return Ok(Some(length));
+                let carriage = buffer.unread().last() == Some(&b'\r');
+                return Ok(Some(length - usize::from(carriage)));
             }
         }
     }
@@ -395,7 +410,7 @@ mod tests {
 
     #[test]
     fn lines_are_bounded_and_counted() {
-        let text = b"one\r\ntwo\n\nlast".to_vec();
+        let text = b"\xef\xbb\xbfone\r\ntwo\n\nlast\r".to_vec();
         let mut buffer = ReadBuffer::new(Box::new(std::io::Cursor::new(text)));
         let mut lines = Lines::default();
         let mut seen = Vec::new();
@@ -407,6 +422,20 @@ mod tests {
 
         let mut buffer = ReadBuffer::new(Box::new(std::io::repeat(b'x')));
         assert!(Lines::default().advance(&mut buffer).is_err());
+    }
+
+    /// `flows --names zeek` writes the registered names.
+    #[test]
+    fn protocols_are_known_by_every_registered_name() {
+        for number in 0..=255 {
+            let Some(name) = IpNumber(number).keyword_str() else { continue };
+            let known = protocol_number(&name.to_lowercase(), false);
+            assert_eq!(known.and_then(|known| IpNumber(known).keyword_str()), Some(name));
+        }
+        assert_eq!(
+            ["OSPF", "ah", "none"].map(|name| protocol_number(name, false)),
+            [Some(89), Some(51), None]
+        );
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub use dnstap_types::DnstapTypes;
 pub(crate) use erf::erf_content;
 pub use error::{TraceError, TraceErrorKind};
 pub use format::InputFormat;
-pub(crate) use log_entries::protocol_number;
+pub(crate) use log_entries::{has_ports, protocol_number};
 pub use packet::{LinkType, PacketRef, TraceBatch};
 pub(crate) use part::FilePart;
 pub(crate) use segments::{SegmentReader, Segments};
