@@ -43,7 +43,7 @@ def compare(
     each: bool = False,
     memory: Values = "auto",
     setting: Literal["total", "array"] = "total",
-    bits: Values = "128,512,2048,8192,32768",
+    bits: Values | None = None,
     seeds: Value = "auto",
     margin: Values = "0.1%,5%",
     queries: bool = False,
@@ -92,8 +92,8 @@ def compare(
         each: Compare the pair on each capture, with a letter per memory.
         memory: Memory of each structure for one slice. Default: auto.
         setting: What is equal: the total memory of each structure, or the bits of each array. Default: total.
-        bits: Bits of each array (m) with --setting array, several separated by commas. Default:
-            128,512,2048,8192,32768.
+        bits: Bits of each array (m) with --setting array, several separated by commas [default:
+            128,512,2048,8192,32768]
         seeds: Seeds of hash functions; auto is as many as it takes. Default: auto.
         margin: Differences that do not matter: points, and a share of the larger error. Default: 0.1%,5%.
         queries: Ask for absent elements too: false-positive rates.
@@ -926,7 +926,7 @@ def reproduce(
     list: bool = False,
     full_scale: bool = False,
     capture: Paths | None = None,
-    seed: Value = "0",
+    seed: Value = "1",
     threads: Value | None = None,
     markdown: StrPath | None = None,
     html: StrPath | None = None,
@@ -948,7 +948,7 @@ def reproduce(
         list: List the experiments and do nothing.
         full_scale: Sizes as published everywhere: Fig. 7 of the CBFM paper with 16 MB and 5 million elements.
         capture: A capture, or a directory of captures, for the experiments on traffic.
-        seed: Seed of all hash functions and of what is drawn. Default: 0.
+        seed: Seed of all hash functions and of what is drawn. Default: 1.
         threads: Threads; results do not depend on them [default: all processors]
         markdown: Write them as a Markdown page as well, its figures as SVG in the folder `figures` beside it.
         html: Write a page with figures to this file.

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _native
 from ._errors import InputWarning, UsageError
-from ._run import StrPath
+from ._run import StrPath, listed
 from ._run import path as named_path
 
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
@@ -69,11 +69,16 @@ class Filter:
             seed: seed of the digests. Filters of one seed have a union.
             shards: partitions with a filter each.
         """
-        names = [f"a{i}" for i in range(attributes)] if isinstance(attributes, int) else list(attributes)
+        names = [f"a{i}" for i in range(attributes)] if isinstance(attributes, int) else listed(attributes)
+        if not names or len(set(names)) < len(names):
+            raise UsageError(f"attributes: a filter has one or more, with different names, not {attributes!r}")
         if memory is None and fpr is None:
             memory = "256KiB"
         size = None if memory is None else _bytes(memory)
-        self._native = _native.Filter(structure, names, size, fpr, expect, seed, shards)
+        try:
+            self._native = _native.Filter(structure, names, size, fpr, expect, seed, shards)
+        except (OverflowError, TypeError, UnicodeError) as error:
+            raise UsageError(str(error)) from None
 
     @classmethod
     def _of(cls, native: _native.Filter) -> Filter:
@@ -133,10 +138,10 @@ class Filter:
         if self.element is not None:
             answer = self._native.query_text(",".join(map(str, columns)))
             if answer == "unknown":
-                raise UsageError(
-                    f"the filter looks at one element in {1 << self.stage} and not at this one; query() says unknown"
-                )
-            return answer == "yes"
+                looks = f"looks at one element in {1 << self.stage} and not at this one"
+                why = looks if self.stage > 0 else "keeps nothing about such a question"
+                raise UsageError(f"the filter {why}; query() says unknown")
+            return answer != "no"
         answers = self._native.contains(self._columns(columns))
         if not _is_column(columns[0]):
             return answers == b"\1"
@@ -213,12 +218,12 @@ def _is_column(values: Any) -> bool:
 def _column(values: Any) -> bytes | list[bytes]:
     """A column as numbers of 64 bits, or as bytes."""
     values = values if _is_column(values) else [values]
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
     kind = getattr(getattr(values, "dtype", None), "kind", None)
     if kind in ("i", "u"):
         words: bytes = values.astype("<u8", copy=False).tobytes()
         return words
-    if hasattr(values, "to_numpy") and kind is None:
-        return _column(values.to_numpy())
     return [_value(value) for value in values]
 
 

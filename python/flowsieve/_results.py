@@ -6,6 +6,7 @@ import dataclasses
 import html
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from ._errors import UsageError
 from ._records import (
     CompareParameters,
     CountParameters,
@@ -228,14 +229,19 @@ class Comparison(_InMemory[CompareParameters, CountTotals]):
     @property
     def verdicts(self) -> list[dict[str, Any]]:
         """Which of two structures is nearer to the truth, for each memory and kind of count, as in the format ``json``."""
-        verdicts: list[dict[str, Any]] = self.document["verdicts"]
+        verdicts: list[dict[str, Any]] = self._of_one("verdicts")
         return verdicts
 
     @property
     def structures(self) -> list[dict[str, Any]]:
         """The structures with all that was measured of them, as in the format ``json``."""
-        structures: list[dict[str, Any]] = self.document["structures"]
+        structures: list[dict[str, Any]] = self._of_one("structures")
         return structures
+
+    def _of_one(self, name: str) -> Any:
+        if name not in self.document:
+            raise UsageError(f"with each=True there are no {name}; document['summary'] sums the captures up, which are the rows")
+        return self.document[name]
 
 
 class Plan(_InMemory[PlanParameters, None]):

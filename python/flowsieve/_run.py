@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import glob
 import inspect
 import ipaddress
@@ -77,11 +78,17 @@ def paths(named: Any, name: str = "captures") -> list[str]:
 def word(value: Any, name: str) -> str:
     """A value in the words of the command line; what has none is refused with the name of its argument."""
     if isinstance(value, datetime.timedelta):
-        return f"{value // datetime.timedelta(microseconds=1)}us"
+        # Those of pandas have nanoseconds.
+        return f"{value.value}ns" if hasattr(value, "value") else f"{value // datetime.timedelta(microseconds=1)}us"
     if isinstance(value, datetime.datetime):
         if value.tzinfo is None:
-            value = value.replace(tzinfo=datetime.timezone.utc)
-        return str(value.astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z"))
+            return str(value.isoformat())
+        try:
+            return str(value.astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z"))
+        except OverflowError as error:
+            raise UsageError(f"{name}: {error}") from None
+    if isinstance(value, float):
+        return format(decimal.Decimal(repr(float(value))), "f")
     if isinstance(value, os.PathLike):
         return path(value, name)
     # Scalars of NumPy have a dtype, too.
@@ -112,12 +119,22 @@ def command_line(command: list[str], function: Callable[..., Any], given: dict[s
             continue
         if parameter.kind is not parameter.KEYWORD_ONLY:
             is_path = parameter.annotation in ("Paths", "StrPath")
+            # What is dropped from an index need not exist.
+            if command == ["index", "drop"]:
+                rest += [one for named in named_paths(value, name) for one in glob.glob(named, recursive=True) or [named]]
+                continue
             rest += paths(value, name) if is_path else [word(one, name) for one in listed(value)]
             continue
         option = "--" + name.rstrip("_").replace("_", "-")
         if value is True:
             line.append(option)
-        elif value is not None and value is not False and value != parameter.default:
+        elif value is None or value is False or (type(value) is type(parameter.default) and value == parameter.default):
+            continue
+        elif parameter.annotation == "Paths | None":
+            line += [f"{option}={one}" for one in paths(value, name)]
+        elif "StrPath" in str(parameter.annotation) and str(value) in ("-", "/dev/stdout"):
+            raise UsageError(f"{name}: name a file; results come back from the function")
+        else:
             line += [f"{option}={word(one, name)}" for one in listed(value)]
     return [*line, "--", *rest]
 

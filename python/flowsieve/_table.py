@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import gc
 import html
 import operator
+import zoneinfo
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, overload
 
@@ -24,6 +26,7 @@ NO_PICKLE = "rows that are read as they come cannot be pickled; pickle the table
 
 #: Rows of a table that are shown.
 _SHOWN = 10
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 #: Rows that become dictionaries at a time.
 _AT_ONCE = 1 << 14
 
@@ -31,6 +34,8 @@ _AT_ONCE = 1 << 14
 @functools.lru_cache(maxsize=64)
 def _maker(names: tuple[str, ...]) -> Any:
     """A function that makes dictionaries with these keys: as a display with constant keys, which is twice as fast as ``dict``."""
+    if not names:
+        return lambda rows: [{} for _ in rows]
     values = [f"v{number}" for number in range(len(names))]
     fields = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values))
     return eval(f"lambda rows: [{{{fields}}} for ({', '.join(values)},) in rows]")
@@ -172,10 +177,10 @@ class Table(Rows):
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """What is shown: names of columns that have values, and the first and last rows as text."""
         rows = self.rows(0, _SHOWN)
-        # A time is in two columns; one of them is shown, by the name of the time.
-        names = [name for name in self.columns if f"{name}_ns" not in self.columns and any(row[name] is not None for row in rows)]
-        heads = [name.removesuffix("_ns") if name.removesuffix("_ns") in self.columns else name for name in names]
-        return heads, [[_text(name, row[name]) for name in names] for row in rows]
+        kinds = self.schema
+        # A time is in two columns; the one that is a time is shown.
+        names = [name for name in kinds if name.removesuffix("_ns") not in kinds.keys() - {name} and any(row[name] is not None for row in rows)]
+        return names, [[_text(kinds[name], row[name]) for name in names] for row in rows]
 
     def __repr__(self) -> str:
         names, rows = self._cells()
@@ -251,12 +256,17 @@ class Stream(Rows):
         return self.read()
 
 
-def _text(name: str, value: Any) -> str:
+def _text(kind: str, value: Any) -> str:
     if value is None:
         return ""
-    if name.endswith("_ns") and isinstance(value, int) and abs(value) > 10**15:
-        time = datetime.datetime.fromtimestamp(value // 10**9, datetime.timezone.utc)
-        return time.strftime("%Y-%m-%d %H:%M:%S")
+    if kind.startswith("timestamp"):
+        seconds, fraction = divmod(value, 10**9)
+        zone: datetime.tzinfo = datetime.timezone.utc
+        # A system without time zones shows universal time.
+        with contextlib.suppress(KeyError, ValueError, OSError):
+            zone = zoneinfo.ZoneInfo(kind.removeprefix("timestamp[ns, ").removesuffix("]"))
+        time = (_EPOCH + datetime.timedelta(seconds=seconds)).astimezone(zone)
+        return f"{time:%Y-%m-%d %H:%M:%S}{f'.{fraction:09}'.rstrip('0') if fraction else ''}{time:%z}"
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, int):

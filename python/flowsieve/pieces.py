@@ -361,9 +361,14 @@ def plan(
         Error: a file is missing.
     """
     named = named_paths(captures, "captures")
+    if command not in ("count", "top", "flows", "export"):
+        raise UsageError(f"command: count, top, flows and export run in pieces, not {command!r}")
     if manifest is not None:
-        with open(manifest, encoding="utf-8") as lines:
-            named += [line.strip() for line in lines if line.strip()]
+        try:
+            with open(manifest, encoding="utf-8-sig", errors="surrogateescape") as lines:
+                named += [line.strip() for line in lines if line.strip()]
+        except OSError as error:
+            raise Error(f"{manifest}: {error.strerror}", os.fspath(manifest)) from None
     return Plan(words_of(command, options), named, tasks, task_bytes, storage_options, skip_unreadable)
 
 

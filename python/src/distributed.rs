@@ -544,7 +544,7 @@ impl DividedJob {
                 for tally in tallies.map(FlowTally::from_bytes) {
                     sums.shard(&tally?)?;
                 }
-                let summary = sums.finish(summary);
+                let summary = sums.finish(summary)?;
                 let report = FlowReport::begin(format, parameters, style, Vec::new())?;
                 Ok(report.finish(&summary)?)
             }
@@ -553,7 +553,7 @@ impl DividedJob {
                 for tally in tallies.map(RowTally::from_bytes) {
                     sums.shard(&tally?)?;
                 }
-                let summary = sums.finish(summary);
+                let summary = sums.finish(summary)?;
                 let report = ExportReport::begin(format, parameters, 1, Vec::new())?;
                 Ok(report.finish(&summary)?)
             }

@@ -152,7 +152,10 @@ impl Output {
         while self.at == self.piece.len() {
             match self.pieces.recv_timeout(TICK) {
                 Ok(piece) => (self.piece, self.at) = (piece, 0),
-                Err(RecvTimeoutError::Disconnected) => return Ok(false),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.tick()?;
+                    return Ok(false);
+                }
                 Err(RecvTimeoutError::Timeout) => self.tick()?,
             }
         }

@@ -284,3 +284,41 @@ def test_results_show_themselves(trace):
     assert "8,000 packets in 8 windows" in repr(fs.count(trace, slice="2s", every="1s"))
     assert "<svg" in counted._repr_html_() and "<table>" in counted._repr_html_()
     assert "<table>" in fs.top(trace)._repr_html_()
+
+
+def test_a_seed_does_not_depend_on_the_command_before(trace):
+    code = f"""
+import flowsieve as fs
+fs.{{}}
+print(fs.count({str(trace)!r}, memory="256", filter="cmdbf").parameters.seed)
+"""
+    for before in ("reproduce(list=True)", f"top({str(trace)!r})"):
+        assert subprocess.run([sys.executable, "-c", code.format(before)], capture_output=True, text=True, check=True).stdout == "0\n"
+
+
+def test_times_and_numbers_of_python_are_what_they_say(trace):
+    naive = fs.count(trace, from_=datetime.datetime(2023, 11, 14, 23, 13, 21), timezone="Europe/Berlin")
+    text = fs.count(trace, from_="2023-11-14T23:13:21", timezone="Europe/Berlin")
+    assert naive.parameters.from_ == text.parameters.from_ and naive.totals.packets == text.totals.packets < 8000
+    assert fs.count(trace, slice=1e-2).parameters.slice_ns == 10**7
+    with pytest.raises(fs.UsageError, match="name a file"):
+        fs.dedup(trace, write="-")
+    with pytest.raises(fs.UsageError):
+        fs.Filter(seed=-1)
+    with pytest.raises(fs.UsageError, match="different names"):
+        fs.Filter(attributes=["a", "a"])
+
+
+def test_a_comparison_of_each_capture_has_its_inputs(trace):
+    each = fs.compare([trace], each=True, filter="bloom,subset")
+    assert [one.packets for one in each.inputs] == [8000] and each.document["summary"]
+    with pytest.raises(fs.UsageError, match="each=True"):
+        each.verdicts
+
+
+def test_a_saved_mdbf_contains_what_was_inserted(trace, tmp_path):
+    saved = tmp_path / "saved"
+    fs.count(trace, slice="all", filter="mdbf", save_filter=saved)
+    loaded = fs.Filter.load(saved)
+    for row in fs.export(trace, element="host-pair", slice="all").rows.read().rows(0, 100):
+        assert (row["src"], row["dst"]) in loaded

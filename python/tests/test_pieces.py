@@ -831,3 +831,11 @@ def test_a_server_of_s3_gives_the_same_answer(monkeypatch):
             pieces.plan("count", "s3://captures/missing.pcap", storage_options=options)
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize("command", ["count", "flows", "export"])
+def test_a_report_that_lacks_parts_is_an_error(command):
+    plan = pieces.plan(command, TRACES[0], task_bytes=100_000)
+    parts = parts_of(plan)
+    with pytest.raises(fs.Error, match="elements came"):
+        pieces.report(plan, [pieces.reduce(plan.reducer(), parts[: len(parts) // 2])])

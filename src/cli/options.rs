@@ -483,7 +483,7 @@ pub(super) struct SeedArgs<const DEFAULT: u64> {
     ///
     /// `random` draws one and reports it in the results, so that nobody can craft traffic that
     /// collides.
-    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT, value_parser = parse_seed, hide_short_help = true)]
+    #[arg(long, value_name = "NUMBER", default_value = if DEFAULT == 0 { "0" } else { "1" }, value_parser = parse_seed, hide_short_help = true)]
     pub(super) seed: u64,
 }
 

@@ -91,6 +91,9 @@ impl Progress {
         if let Some(bar) = &bar {
             follow(bar, &reading);
         }
+        if let Some(host) = &host {
+            host.progress(0, 0, bytes);
+        }
         Self { bar, packets, reading, stop, host: host.map(|host| (host, bytes)) }
     }
 

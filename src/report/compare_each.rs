@@ -8,7 +8,7 @@ use super::compare_model::{
 };
 use super::compare_table::{by_load, load};
 use super::compare_words::{in_percent, main_kind, margin_words, program_words, variant_words};
-use super::complete::{CompleteReport, RowTarget};
+use super::complete::CompleteReport;
 use super::document::{Block, Document, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
 use super::format::{Frame, Tail};
@@ -243,7 +243,7 @@ impl<'a> EachReport<'a> {
                     return target.write(capture_columns(), &self.captures);
                 }
                 let rows = self.captures.iter().flat_map(|capture| &capture.verdicts);
-                RowTarget { tail: Vec::new(), ..target }.write(each_columns(), rows)
+                target.write(each_columns(), rows)
             }),
         }
     }

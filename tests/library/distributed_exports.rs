@@ -97,7 +97,7 @@ fn in_pieces(plan: &ExportPlan, division: Division) -> Exported {
     shuffle(&mut rows, division.shuffle);
     rows.sort_by_key(|(place, _)| *place);
     let rows = rows.into_iter().map(|(_, row)| row);
-    (rows.collect(), of_summary(&sums.finish(read.summary)))
+    (rows.collect(), of_summary(&sums.finish(read.summary).unwrap()))
 }
 
 fn exports() -> impl Strategy<Value = ExportPlan> {

@@ -45,6 +45,16 @@ impl PieceError {
     pub(super) fn mismatch(what: &str) -> Self {
         Self::Mismatch(what.to_owned())
     }
+
+    /// Checks that the tallies have all elements that were read.
+    pub(super) fn unless_all(came: u64, read: u64) -> Result<(), Self> {
+        if came == read {
+            return Ok(());
+        }
+        Err(Self::Mismatch(format!(
+            "{came} of {read} elements came: reduce every bucket with all of its parts, and report what all of them gave"
+        )))
+    }
 }
 
 impl From<WorkerPanicked> for PieceError {

@@ -37,6 +37,7 @@ pub struct PlacedFlow {
 pub struct FlowTally {
     /// Number of the shard.
     pub shard: u32,
+    packets: u64,
     bytes: u64,
     dns_messages: u64,
     ended: EndedFlows,
@@ -72,12 +73,13 @@ impl ShardFlows {
         let is_here = |digest: Digest| shard_of(digest, outline.shards.into()) as u32 == shard;
         let mut packets = TraceOrder::new(0, shard, parts, table)?;
         let mut flows = PackedFlows::new(&self.plan, outline.digester());
-        let mut totals = FlowTotals::default();
+        let (mut taken_packets, mut totals) = (0, FlowTotals::default());
         let mut places = Places::default();
         while let Some(next) = packets.next_placed()? {
             let (time_ns, packet, from) = next.packet("packet of a flow")?;
             let end = |flow| take(placed(flow, &mut places));
             let taken = catch_panic(|| flows.take(time_ns, from.rest, is_here, &mut totals, end))??;
+            taken_packets += 1;
             match taken {
                 Taken::Added => {}
                 Taken::Begun(number) => {
@@ -89,7 +91,7 @@ impl ShardFlows {
         let end = |flow| take(placed(flow, &mut places));
         catch_panic(|| flows.finish(&mut totals, end))??;
         let FlowTotals { bytes, dns_messages, ended, .. } = totals;
-        Ok(FlowTally { shard, bytes, dns_messages, ended })
+        Ok(FlowTally { shard, packets: taken_packets, bytes, dns_messages, ended })
     }
 }
 
@@ -111,6 +113,7 @@ impl WireFormat for FlowTally {
 #[derive(Debug, Default)]
 pub struct FlowSums {
     seen: BTreeSet<u32>,
+    packets: u64,
     totals: FlowTotals,
 }
 
@@ -127,6 +130,7 @@ impl FlowSums {
                 tally.shard
             )));
         }
+        self.packets = self.packets.saturating_add(tally.packets);
         let sum = &mut self.totals;
         sum.bytes = sum.bytes.saturating_add(tally.bytes);
         sum.dns_messages = sum.dns_messages.saturating_add(tally.dns_messages);
@@ -137,9 +141,14 @@ impl FlowSums {
     }
 
     /// Adds the results of the inputs.
-    pub fn finish(self, inputs: Box<CountSummary>) -> FlowSummary {
+    ///
+    /// # Errors
+    ///
+    /// Packets are missing.
+    pub fn finish(self, inputs: Box<CountSummary>) -> Result<FlowSummary, PieceError> {
         let CountSummary { inputs, totals, .. } = *inputs;
-        FlowSummary {
+        PieceError::unless_all(self.packets, totals.elements)?;
+        Ok(FlowSummary {
             inputs,
             totals: FlowTotals {
                 packets: totals.packets,
@@ -149,6 +158,6 @@ impl FlowSums {
                 ..self.totals
             },
             uniqueness: None,
-        }
+        })
     }
 }

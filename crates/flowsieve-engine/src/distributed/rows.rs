@@ -160,9 +160,14 @@ impl RowSums {
     }
 
     /// Adds the results of the inputs.
-    pub fn finish(self, inputs: Box<CountSummary>) -> ExportSummary {
+    ///
+    /// # Errors
+    ///
+    /// Packets are missing.
+    pub fn finish(self, inputs: Box<CountSummary>) -> Result<ExportSummary, PieceError> {
         let CountSummary { inputs, totals, .. } = *inputs;
-        ExportSummary {
+        PieceError::unless_all(self.totals.row_packets, totals.elements)?;
+        Ok(ExportSummary {
             inputs,
             totals: ExportTotals {
                 packets: totals.packets,
@@ -170,6 +175,6 @@ impl RowSums {
                 skipped: totals.skipped,
                 ..self.totals
             },
-        }
+        })
     }
 }

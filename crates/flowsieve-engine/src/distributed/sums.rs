@@ -14,6 +14,8 @@ pub struct SliceSums<'a> {
     shards: u32,
     one_slice: bool,
     slices: u64,
+    /// Elements in the tallies, repeats included.
+    elements: u64,
     last: Option<i64>,
     /// Counts of all slices together, by shard.
     wholes: Vec<Option<WholeCounts>>,
@@ -34,6 +36,7 @@ impl<'a> SliceSums<'a> {
             shards: plan.shards,
             one_slice: plan.slicing.width_ns.is_none(),
             slices: 0,
+            elements: 0,
             last: None,
             wholes: match plan.whole() {
                 Some(_) => vec![None; plan.shards as usize],
@@ -82,6 +85,7 @@ impl<'a> SliceSums<'a> {
             if sum.index != tally.slice {
                 return Err(PieceError::mismatch("tallies of several slices came together"));
             }
+            self.elements = self.elements.saturating_add(tally.elements);
             sum.packets = sum.packets.saturating_add(tally.packets);
             sum.elements = sum.elements.saturating_add(tally.elements);
             if let Some((first, last)) = tally.times_ns {
@@ -138,8 +142,9 @@ impl<'a> SliceSums<'a> {
     ///
     /// # Errors
     ///
-    /// The sink failed.
+    /// The sink failed, or elements are missing.
     pub fn finish(self, mut inputs: Box<CountSummary>) -> Result<CountSummary, PieceError> {
+        PieceError::unless_all(self.elements, inputs.totals.elements)?;
         let (rows, _) = self.collector.finish();
         let spec = self.spec.whole;
         let whole = self.wholes.into_iter();
