@@ -322,3 +322,23 @@ def test_a_saved_mdbf_contains_what_was_inserted(trace, tmp_path):
     loaded = fs.Filter.load(saved)
     for row in fs.export(trace, element="host-pair", slice="all").rows.read().rows(0, 100):
         assert (row["src"], row["dst"]) in loaded
+
+
+def test_durations_of_pandas_keep_their_nanoseconds(trace):
+    pandas = pytest.importorskip("pandas")
+    assert fs.count(trace, slice=pandas.Timedelta("10000500ns")).parameters.slice_ns == 10_000_500
+
+
+def test_a_deleted_capture_with_brackets_in_its_name_leaves_an_index(trace, tmp_path):
+    capture = tmp_path / "x[1].pcap"
+    capture.write_bytes(Path(trace).read_bytes())
+    index = fs.Index.build(tmp_path / "index", capture)
+    capture.unlink()
+    assert index.stats().document["captures"] == 1
+    index.drop(capture)
+    assert index.stats().document["captures"] == 0
+
+
+def test_notebooks_show_times_in_their_zone_with_their_fraction(trace):
+    shown = fs.count(trace, slice="250ms", timezone="Europe/Berlin").slices._repr_html_()
+    assert "2023-11-14 23:13:20.25+0100" in shown

@@ -483,6 +483,7 @@ pub(super) struct SeedArgs<const DEFAULT: u64> {
     ///
     /// `random` draws one and reports it in the results, so that nobody can craft traffic that
     /// collides.
+    // clap keeps one text of a `default_value_t` for all uses of a generic struct.
     #[arg(long, value_name = "NUMBER", default_value = if DEFAULT == 0 { "0" } else { "1" }, value_parser = parse_seed, hide_short_help = true)]
     pub(super) seed: u64,
 }
