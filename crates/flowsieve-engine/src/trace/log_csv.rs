@@ -6,18 +6,13 @@
 //! | flows of `flowsieve flows`, under any of its names | a start, two addresses, a protocol |
 //! | flows of `nfdump -o csv` | the same, under nfdump's names |
 
-use std::io::{self, Read};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
-use csv::{ByteRecord, ErrorKind, ReaderBuilder};
-
-use super::error::{ReadError, TraceErrorKind};
+use super::error::ReadError;
 use super::format::{self, Batch, Class, Format, PacketSource};
 use super::log_columns::{Cells, Columns, Rows, header, rows};
-use super::log_entries::MAX_LINE_BYTES;
-use super::packet::MAX_BATCH;
+use super::log_entries::Lines;
 use super::read_buffer::ReadBuffer;
-
-const BUFFER_BYTES: usize = 64 * 1024;
 
 /// An empty cell is a record without a query; the root is written as a dot.
 const CELLS: Cells<'_> =
@@ -40,96 +35,89 @@ pub(super) const FORMAT: Format = Format {
             Rows::Nfdump => "nfdump-csv",
         })
     },
-    open: |buffer, _| {
-        let taken = std::mem::replace(buffer, ReadBuffer::new(Box::new(io::empty())));
-        Ok(Box::new(LogCsv::open(taken)?))
-    },
+    open: |buffer, _| Ok(Box::new(LogCsv::open(buffer)?)),
 };
 
 pub(super) struct LogCsv {
-    reader: csv::Reader<Bounded>,
+    lines: Lines,
     columns: Columns,
-    record: ByteRecord,
+    row: Row,
     /// The summary was reached.
     ended: bool,
 }
 
 impl LogCsv {
     /// Reads the header line.
-    fn open(buffer: ReadBuffer) -> Result<Self, ReadError> {
-        let mut reader = ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .trim(csv::Trim::All)
-            .buffer_capacity(BUFFER_BYTES)
-            .from_reader(Bounded { buffer, left: 0 });
-        let mut record = ByteRecord::new();
-        advance(&mut reader, &mut record)?;
-        let names = header(record.iter());
-        let columns = Columns::new(&names);
-        Ok(Self {
-            reader,
-            columns: columns.ok_or_else(|| ReadError::line(0, 1, "a column is missing"))?,
-            record,
-            ended: false,
-        })
+    fn open(buffer: &mut ReadBuffer) -> Result<Self, ReadError> {
+        let mut lines = Lines::default();
+        let length = lines.advance(buffer)?.unwrap_or(0);
+        let mut row = Row::default();
+        let columns = row
+            .parse(&buffer.unread()[..length])
+            .and_then(|()| Columns::new(&header(row.cells())).ok_or("a column is missing"))
+            .map_err(|reason| ReadError::line(0, 1, reason))?;
+        Ok(Self { lines, columns, row, ended: false })
     }
 }
 
 impl PacketSource for LogCsv {
-    fn fill(&mut self, _: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
-        let out = &mut batch.entries;
-        while out.len() < MAX_BATCH && !self.ended && advance(&mut self.reader, &mut self.record)? {
-            if self.columns.rows == Rows::Nfdump && self.record.len() == 1 {
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        let Self { lines, columns, row, ended } = self;
+        lines.read_each(buffer, &mut batch.entries, |line, out| {
+            if *ended {
+                return Ok(());
+            }
+            row.parse(line)?;
+            if columns.rows == Rows::Nfdump && row.ends.len() == 1 {
                 // The head of the summary, or a remark that there is no flow.
-                self.ended = self.record.get(0) == Some(b"Summary");
-                continue;
+                *ended = row.cell(0) == Some(b"Summary");
+                return Ok(());
             }
-            if let Err(reason) = self.columns.read(CELLS, |column| self.record.get(column), out) {
-                let position = self.record.position();
-                let place = position.map_or((0, 0), |place| (place.byte(), place.line()));
-                out.skip(place.0, place.1, reason);
-            }
-        }
-        Ok(())
+            columns.read(CELLS, |column| row.cell(column), out)
+        })
     }
 }
 
-/// Reads the next record; false at the end.
-fn advance(reader: &mut csv::Reader<Bounded>, record: &mut ByteRecord) -> Result<bool, ReadError> {
-    reader.get_mut().left = MAX_LINE_BYTES + BUFFER_BYTES;
-    let position = reader.position().clone();
-    reader.read_byte_record(record).map_err(|error| {
-        let (offset, line) = (position.byte(), position.line());
-        match error.into_kind() {
-            ErrorKind::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-                ReadError::line(offset, line, error.to_string())
-            }
-            ErrorKind::Io(error) => ReadError::from_io(error, offset),
-            other => ReadError::at(
-                offset,
-                TraceErrorKind::MalformedLine { line, reason: format!("{other:?}") },
-            ),
-        }
-    })
+/// The cells of a line. None of these lists has records of more than one line, so that an open quote
+/// costs no more than its line.
+#[derive(Debug)]
+struct Row {
+    parser: Box<Reader>,
+    text: Vec<u8>,
+    /// The end of each cell in the text.
+    ends: Vec<usize>,
 }
 
-/// A buffer that gives only so much for one record: an open quote would otherwise swallow the file.
-struct Bounded {
-    buffer: ReadBuffer,
-    left: usize,
+impl Default for Row {
+    fn default() -> Self {
+        let parser = ReaderBuilder::new().terminator(Terminator::Any(b'\n')).build();
+        Self { parser: Box::new(parser), text: Vec::new(), ends: Vec::new() }
+    }
 }
 
-impl Read for Bounded {
-    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        let room = target.len().min(self.left);
-        if room == 0 && !target.is_empty() {
-            let reason = format!("it is longer than {MAX_LINE_BYTES} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+impl Row {
+    fn parse(&mut self, line: &[u8]) -> Result<(), &'static str> {
+        self.parser.reset();
+        self.text.resize(line.len() + 1, 0);
+        self.ends.resize(line.iter().filter(|byte| **byte == b',').count() + 1, 0);
+        let (_, _, length, cells) = self.parser.read_record(line, &mut self.text, &mut self.ends);
+        let (result, _, _, last) =
+            self.parser.read_record(b"\n", &mut self.text[length..], &mut self.ends[cells..]);
+        self.ends.truncate(cells + last);
+        match result {
+            ReadRecordResult::Record => Ok(()),
+            _ => Err("a quote in it does not end"),
         }
-        let count = self.buffer.read(&mut target[..room])?;
-        self.left -= count;
-        Ok(count)
+    }
+
+    fn cell(&self, column: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(column)?;
+        let start = column.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Some(self.text[start..end].trim_ascii())
+    }
+
+    fn cells(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.ends.len()).map_while(|column| self.cell(column))
     }
 }
 
@@ -223,6 +211,19 @@ mod tests {
         assert_eq!(read(text.as_bytes()).container, "nfdump-csv");
         let none = read(b"ts,te,td,sa,da,sp,dp,pr\nNo matching flows\nSummary\n");
         assert!(none.error.is_none() && none.entries.is_empty());
+    }
+
+    #[test]
+    fn an_open_quote_costs_its_line() {
+        let log = read(
+            b"ts,src,dst,qname\n1,::1,::2,a\n2,::1,::2,\"b\n3,::1,::2,\"c\"\n4,::1,::2,d\"\n\n5,::1,::2,\"e",
+        );
+        assert_eq!(names(&log), ["a", "c", "d\""]);
+        let error = log.error.unwrap();
+        assert!(
+            matches!(error.kind, TraceErrorKind::LinesSkipped { line: 3, others: 1, .. }),
+            "{error}"
+        );
     }
 
     #[test]

@@ -348,7 +348,7 @@ impl Lines {
         &mut self,
         buffer: &mut ReadBuffer,
         out: &mut Entries,
-        read: impl Fn(&[u8], &mut Entries) -> Result<(), String>,
+        mut read: impl FnMut(&[u8], &mut Entries) -> Result<(), String>,
     ) -> Result<(), ReadError> {
         while out.len() < MAX_BATCH {
             let Some(length) = self.advance(buffer)? else { return Ok(()) };
