@@ -185,7 +185,7 @@ impl<W: Write> FlowTable<W> {
     }
 }
 
-/// Returns a sentence for each consequence of too little memory.
+/// Returns a sentence for each reason why flows may be missing or in parts.
 pub fn flow_shortcomings(summary: &FlowSummary) -> Vec<String> {
     let mut sentences = Vec::new();
     let early = summary.totals.ended.of(Ended::Memory);
@@ -193,6 +193,13 @@ pub fn flow_shortcomings(summary: &FlowSummary) -> Vec<String> {
         sentences.push(format!(
             "{} ended early because the memory was full, so some may be listed in parts; raise it with --memory",
             counted(early, "flow", "flows")
+        ));
+    }
+    let late = summary.totals.late;
+    if late > 0 {
+        sentences.push(format!(
+            "{} began with a packet that came late, so some may be parts of others; raise --delay",
+            counted(late, "flow", "flows")
         ));
     }
     if let Some(unique) = summary.uniqueness.filter(|unique| !unique.exact) {

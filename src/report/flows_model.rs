@@ -309,6 +309,8 @@ pub(super) fn total_columns() -> Columns<FlowSummary> {
         ..object("ended", ended_columns(), |summary| {
             summary.uniqueness.is_none().then_some(summary.totals.ended)
         }), "the same by why they ended";
+        late = summary.totals.late,
+            "flows that may be parts of others: their first packet came later than `--delay` from a pipe";
         exact = summary.uniqueness.map(|unique| unique.exact),
             "with `--unique`: no flow is missing";
         missed = summary.uniqueness.map(|unique| unique.missed),

@@ -259,6 +259,27 @@ fn flows_of_a_slow_pipe_are_those_of_a_fast_one() {
     assert_eq!(slow, fast);
 }
 
+/// Packets that come later than the delay may divide flows that have ended; a remark says so.
+#[test]
+fn flows_that_late_packets_begin_are_counted() {
+    let mut bytes = header();
+    bytes.extend(second(100));
+    // Four packets agree that the time is 101 s; then three other flows go on at 100.05 s.
+    let late_us = [[101_000_000; 4].as_slice(), &[100_050_000; 3]].concat();
+    bytes.extend(packets(late_us));
+    let directory = tempfile::tempdir().unwrap();
+    for (delay, late) in [("100ms", 3), ("1s", 0)] {
+        let summary = directory.path().join(delay);
+        let line = ["flows", "-", "--idle", "100ms", "--delay", delay, "--format", "csv"];
+        let run = super::feed(&[&line[..], &["--summary", text(&summary)]].concat(), &bytes);
+        assert_eq!(run.code, Some(0));
+        let said = "flows began with a packet that came late";
+        assert_eq!(run.err.contains(said), late > 0, "{}", run.err);
+        let summary: Value = serde_json::from_slice(&fs::read(summary).unwrap()).unwrap();
+        assert_eq!(summary["totals"]["late"], late);
+    }
+}
+
 /// A pipe gives the rows of the file, whatever the format.
 #[test]
 fn a_pipe_that_is_written_at_once_gives_what_the_file_gives() {

@@ -23,6 +23,10 @@ const LAST: u32 = u32::MAX - 1;
 /// Lists of places.
 #[derive(Debug)]
 pub(super) struct Expiry {
+    /// The capture's time when flows ended last.
+    now_ns: i64,
+    /// How late a packet may come.
+    delay_ns: i64,
     /// Time after its last packet at which a flow ends.
     wait_ns: i64,
     width_ns: i64,
@@ -36,9 +40,13 @@ pub(super) struct Expiry {
 }
 
 impl Expiry {
-    pub(super) fn new(wait_ns: i64) -> Self {
+    /// Flows end when their idle timeout has passed by the delay.
+    pub(super) fn new(idle_ns: i64, delay_ns: i64) -> Self {
+        let wait_ns = idle_ns.saturating_add(delay_ns);
         let width_ns = LEAST_WIDTH_NS.max(wait_ns / LISTS);
         let mut expiry = Self {
+            now_ns: i64::MIN,
+            delay_ns,
             wait_ns,
             width_ns,
             present: 0,
@@ -72,6 +80,7 @@ impl Expiry {
 
     /// Sets the capture's time and returns the time at which it has to be set next.
     pub(super) fn set_now(&mut self, now_ns: i64) -> i64 {
+        self.now_ns = now_ns;
         self.present = now_ns.div_euclid(self.width_ns);
         self.passed = now_ns.saturating_sub(self.wait_ns).div_euclid(self.width_ns) - 1;
         (self.present + 1).saturating_mul(self.width_ns)
@@ -88,6 +97,11 @@ impl Expiry {
             list.get_mut().0 = next;
         }
         Some(at)
+    }
+
+    /// Whether the flow of a packet of this time may have ended before the packet came.
+    pub(super) const fn is_late(&self, time_ns: i64) -> bool {
+        time_ns < self.now_ns.saturating_sub(self.delay_ns)
     }
 
     /// Whether a flow whose last packet has this time has ended by `now_ns`.

@@ -71,6 +71,9 @@ pub struct FlowTotals {
     pub flows: u64,
     /// The same by the reason why they ended.
     pub ended: EndedFlows,
+    /// Flows that may be parts of others: they began with a packet which came so late that its flow may
+    /// have ended already.
+    pub late: u64,
     /// DNS messages with a question.
     pub dns_messages: u64,
     /// The run was ended before the inputs were, by [`Watch::stop`](crate::inputs::Watch::stop).

@@ -33,7 +33,8 @@ pub fn list(
         if let Some(delay_ns) = plan.trace.stream_delay_ns() {
             table.expire_after(delay_ns);
         }
-        let (inputs, totals) = read(plan, &mut table, sink, watch)?;
+        let (inputs, mut totals) = read(plan, &mut table, sink, watch)?;
+        totals.late = table.late();
         (inputs, totals, table.finish())
     };
     totals.end_many(Ended::Input, last.len() as u64);

@@ -83,6 +83,7 @@ pub(super) struct FlowTable {
     active_ns: i64,
     /// Ends flows of a stream before their next packet comes.
     expiry: Option<Expiry>,
+    late: u64,
     bidirectional: bool,
     begun: u64,
     /// The latest time of a packet.
@@ -108,6 +109,7 @@ impl FlowTable {
             idle_ns: plan.idle_ns.unwrap_or(i64::MAX),
             active_ns: plan.active_ns.unwrap_or(i64::MAX),
             expiry: None,
+            late: 0,
             bidirectional: plan.bidirectional,
             begun: 0,
             latest_ns: i64::MIN,
@@ -120,8 +122,8 @@ impl FlowTable {
     /// Ends flows also when the capture's time has passed their idle timeout by `delay_ns`, at calls
     /// of [`Self::end_idle`].
     pub(super) fn expire_after(&mut self, delay_ns: i64) {
-        let wait_ns = self.idle_ns.saturating_add(delay_ns);
-        self.expiry = (self.idle_ns != i64::MAX).then(|| Expiry::new(wait_ns));
+        let idle_ns = self.idle_ns;
+        self.expiry = (idle_ns != i64::MAX).then(|| Expiry::new(idle_ns, delay_ns));
     }
 
     /// One of several tables that divide the flows among them, and may be [joined](Self::joined)
@@ -268,6 +270,11 @@ impl FlowTable {
         Ok(at)
     }
 
+    /// Flows of a stream that began with a packet which came too late for a flow that has ended.
+    pub(super) const fn late(&self) -> u64 {
+        self.late
+    }
+
     /// Gives the flow at this place a name, unless it has one.
     pub(super) fn name(&mut self, at: u32, name: &[u8]) {
         if self.flows.name(at, name) {
@@ -307,6 +314,7 @@ impl FlowTable {
             set(numbers, at as usize, number, |_| 0);
         }
         if let Some(expiry) = &mut self.expiry {
+            self.late += u64::from(expiry.is_late(time_ns));
             expiry.file(at, time_ns);
         }
         self.index.insert(hash_of(packet), at);
