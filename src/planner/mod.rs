@@ -66,6 +66,7 @@ pub use row::{Design, Measured, Plan, PlanRow};
 pub use crate::filters::Structure;
 use crate::filters::{FilterKind, FilterSpec, Measure, Shape, Workload};
 use matrices::WEIGHTS_WORK;
+use request::LEAST_RATE;
 
 /// Plans every structure of the request and recommends one.
 ///
@@ -122,6 +123,7 @@ pub fn plan_measured(
     }
     for row in &mut rows {
         row.predict_count(request);
+        row.remark_digests(request);
     }
     Ok(Plan { rows, recommended, reason })
 }
@@ -215,6 +217,10 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64) -> Pla
         let share = WEIGHTS_WORK / u64::from(MOST_SEARCHES);
         row_with(&request, structure, request.goal, share)
     };
+    let upto = match request.goal {
+        Goal::Rate { fpr } => MOST_ELEMENTS.min((fpr / LEAST_RATE) as u64),
+        _ => MOST_ELEMENTS,
+    };
     let fits = |row: &PlanRow| row.memory_bytes.is_some_and(|memory| memory <= bytes as f64);
     let mut most = 0;
     let mut best = row(request, 1);
@@ -229,12 +235,12 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64) -> Pla
         // fit; and so on until one more fits with none.
         for _ in 0..MOST_SEARCHES {
             let next = row(request, most + 1);
-            if !fits(&next) {
+            if most == upto || !fits(&next) {
                 break;
             }
             let found = with_parameters_of(request, &next);
             let fits = |elements: u64| fits(&row(&found, elements));
-            let Some(more) = search::last(most + 1, MOST_ELEMENTS, fits) else { break };
+            let Some(more) = search::last(most + 1, upto, fits) else { break };
             most = more;
             best = row(&found, most);
         }

@@ -72,6 +72,12 @@ impl PlannerError {
     }
 }
 
+/// Least rate with one element: 16 times the share of other elements that have its digest.
+pub(super) const LEAST_RATE: f64 = 16.0 * DIGESTS_ALIKE;
+
+/// The share of other elements that have the digest of an element.
+pub(super) const DIGESTS_ALIKE: f64 = 1.0 / (1_u128 << 64) as f64;
+
 /// Least memory: one cache line, the block of a blocked filter.
 const LEAST_BYTES: u64 = 64;
 
@@ -170,6 +176,14 @@ impl PlanRequest {
         {
             return error(format!(
                 "a false-positive rate lies between 0 and 1, not {fpr}; 0.001 works"
+            ));
+        }
+        if let Goal::Rate { fpr } = self.goal
+            && fpr < self.elements.whole() * LEAST_RATE
+        {
+            return error(format!(
+                "filters know elements by digests of 64 bits, so that rates from {:.1e} on can be reached here, not {fpr:e}",
+                self.elements.whole() * LEAST_RATE
             ));
         }
         if let Goal::AttributeRate { fpr } = self.goal

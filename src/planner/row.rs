@@ -1,5 +1,6 @@
 //! The answers of the planner.
 
+use super::request::DIGESTS_ALIKE;
 use super::{PlanRequest, sets};
 use crate::filters::{FilterKind, FilterSpec, Shape, Structure, Workload};
 
@@ -124,6 +125,15 @@ impl PlanRow {
         {
             self.fits = false;
             self.notes.push(error.to_string());
+        }
+    }
+
+    /// Says where a rate is below that at which digests of other elements are the same.
+    pub(super) fn remark_digests(&mut self, request: &PlanRequest) {
+        let least = request.elements.whole() * DIGESTS_ALIKE;
+        let is_below = |rate: &Option<f64>| rate.is_some_and(|rate| rate < least);
+        if matches!(self.design, Some(Design::Filter(_))) && self.rates.iter().any(is_below) {
+            self.notes.push(format!("digests of 64 bits add {least:.1e} to the predicted rate"));
         }
     }
 

@@ -16,6 +16,17 @@ fn structure<'a>(document: &'a Value, name: &str) -> &'a Value {
     structures.iter().find(|structure| structure["structure"] == name).unwrap()
 }
 
+/// Formulas go below the rate at which the digests of two elements are the same; a remark says so.
+#[test]
+fn rates_below_those_of_digests_have_a_remark() {
+    for (elements, remarks) in [("10", 1), ("1m", 0)] {
+        let line = ["plan", "--expect", elements, "--memory", "1MiB", "--filter", "bloom"];
+        let table = flowsieve(&line).done();
+        let remark = "bloom: digests of 64 bits add 5.4e-19 to the predicted rate";
+        assert_eq!(table.matches(remark).count(), remarks, "{table}");
+    }
+}
+
 /// Plans with the parameters of the tables: three attributes, cuts {1,3} and {1,2}.
 fn of_the_tables(fpr: &str, more: &[&str]) -> Value {
     let line =
@@ -305,6 +316,7 @@ fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
         (&["--expect", "1k", "--memory", "2TiB"], "64KiB works"),
         (&["--expect", "1k", "--fpr", "0"], "0.001 works"),
         (&["--expect", "1k", "--fpr", "nan"], "0.001 works"),
+        (&["--expect", "1k", "--fpr", "1e-16"], "rates from 8.7e-16 on"),
         (&["--expect", "1k", "--attribute-fpr", "0.9"], "0.001 works"),
         (&["--expect", "1k", "--cuts", "src"], "at least two"),
         (&["--expect", "1k", "--weights", "1"], "1,1 works"),
@@ -314,6 +326,7 @@ fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
         (&["--expect", "1k", "--cuts", "src,dst", "--filter", "bfm"], "--filter cbfm works"),
         (&["--expect", "1k", "--weights", "1,2", "--attribute-fpr", "0.1"], "--fpr instead"),
         (&["--expect", "max"], "--memory 1MiB"),
+        (&["--expect", "max", "--memory", "1MiB", "--fpr", "1e-19"], "rates from 8.7e-19 on"),
         (&["--expect", "1k", "--memory", "1MiB", "--fpr", "0.1"], "--expect max"),
         (&["--expect", "1k", "--attributes", "17"], "3 works"),
         (&["--expect", "1k", "--attributes", "0"], "3 works"),
