@@ -102,6 +102,9 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
         } else if let Some(parent) = rest.strip_prefix("*.") {
             // Names below a domain.
             (Kind::Word, 2 + word_length(parent))
+        } else if first == '.' && run(rest, is_word_byte) == 1 {
+            // The root of names.
+            (Kind::Word, 1)
         } else if first.is_ascii_alphanumeric() || first == '_' {
             let length = word_length(rest);
             (word(&rest[..length], at)?, length)
@@ -132,10 +135,12 @@ fn run(text: &str, is_of_kind: impl Fn(u8) -> bool) -> usize {
 }
 
 /// Returns the length of a word, which does not end with a dash or a dot: these are signs, or
-/// mistakes.
+/// mistakes. The dot behind a name of letters belongs to it.
 fn word_length(text: &str) -> usize {
     let longest = run(text, is_word_byte);
-    text[..longest].trim_end_matches(['-', '.']).len()
+    let word = text[..longest].trim_end_matches(['-', '.']);
+    let is_absolute = text[word.len()..longest] == *"." && word.contains(char::is_alphabetic);
+    word.len() + usize::from(is_absolute)
 }
 
 /// Returns the length of an address with colons, if the text begins with one. A single colon

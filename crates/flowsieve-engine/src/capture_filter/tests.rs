@@ -290,7 +290,9 @@ fn dns_messages_are_asked_for_what_they_are() {
         ("dns rcode NXDOMAIN", false, true),
         ("dns rcode NOERROR", false, false),
         ("dns name www.example.org", true, true),
+        ("dns name www.example.org.", true, true),
         ("dns name example.org", false, false),
+        ("dns name .", false, false),
         ("dns name *.example.org", true, true),
         ("dns name *.org or host 192.0.2.2", true, true),
         ("dns name *.www.example.org", false, false),
@@ -306,6 +308,8 @@ fn dns_messages_are_asked_for_what_they_are() {
     // A message that was not captured is neither.
     let cut = &query[..query.len() - 6];
     assert!(!matches("dns response", cut) && !matches("not dns response", cut));
+    let of_root = ethernet(0x0800, &v4(17, &dns([1, 0], 2, b"")));
+    assert!(matches("(dns name .)", &of_root) && !matches("dns name *.org.", &of_root));
     let on_80 = filter("dns").with_dns_ports(&[80]);
     let frame = ethernet(0x0800, &v4(6, &[tcp(1234, 80), vec![0; 10]].concat()));
     assert!(!on_80.matches(LinkType::ETHERNET, &frame, 64));

@@ -75,7 +75,7 @@ pub(super) const JSON: Format = Format {
     recognise: |buffer| {
         let head = format::text_head(buffer);
         let has = |name: &str| format::contains(head, format!("\"{name}\"").as_bytes());
-        if !head.starts_with(b"{") || !has("id.orig_h") {
+        if !head.starts_with(b"{") || !(has("id.orig_h") || has("id_orig_h")) {
             None
         } else if has("query") {
             Some("zeek-dns-json")
@@ -209,13 +209,13 @@ pub(super) struct ZeekJson {
 struct Record<'a> {
     /// Kept as written: floating point would lose nanoseconds.
     ts: &'a RawValue,
-    #[serde(borrow, rename = "id.orig_h")]
+    #[serde(borrow, rename = "id.orig_h", alias = "id_orig_h")]
     source: Cow<'a, str>,
-    #[serde(borrow, rename = "id.resp_h")]
+    #[serde(borrow, rename = "id.resp_h", alias = "id_resp_h")]
     destination: Cow<'a, str>,
-    #[serde(rename = "id.orig_p")]
+    #[serde(rename = "id.orig_p", alias = "id_orig_p")]
     source_port: Option<&'a RawValue>,
-    #[serde(rename = "id.resp_p")]
+    #[serde(rename = "id.resp_p", alias = "id_resp_p")]
     destination_port: Option<&'a RawValue>,
     #[serde(rename = "proto")]
     protocol: Option<Cow<'a, str>>,

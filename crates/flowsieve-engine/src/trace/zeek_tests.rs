@@ -126,7 +126,7 @@ fn connections_as_json_are_the_same() {
 #[test]
 fn json_lines_are_read() {
     let log = read(
-        br#"{"ts":1700000000.123456789,"id.orig_h":"10.0.0.1","id.orig_p":5353,"id.resp_h":"10.0.0.2","id.resp_p":53,"proto":"udp","query":"a.example","rcode":0}
+        br#"{"ts":1700000000.123456789,"id_orig_h":"10.0.0.1","id_orig_p":5353,"id_resp_h":"10.0.0.2","id_resp_p":53,"proto":"udp","query":"a.example","rcode":0}
 {"ts":"2023-11-14T22:13:20.5Z","id.orig_h":"10.0.0.1","id.resp_h":"10.0.0.2"}
 {"ts":"2023-11-14T22:13:20.5Z","id.orig_h":"10.0.0.1","id.resp_h":"10.0.0.2","query":"b\\x2e.example."}
 "#,
