@@ -283,7 +283,7 @@ fn digest_of(input: &Source, read: &InputResult, most: u64, stop: &StopFlag) -> 
         file.metadata().ok().filter(|data| bytes == 0 && is_as_read(data))?;
         Some(hash.finalize().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")))
     };
-    CaptureDigest { name: input.path().shown().to_string(), sha256: hashed() }
+    CaptureDigest { name: input.path().shown().into_raw().into_owned(), sha256: hashed() }
 }
 
 /// Compares the pair on each capture separately.

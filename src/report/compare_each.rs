@@ -7,7 +7,9 @@ use super::compare_model::{
     size_words, verdict_columns, verdict_rows,
 };
 use super::compare_table::{by_load, load};
-use super::compare_words::{in_percent, main_kind, margin_words, program_words, variant_words};
+use super::compare_words::{
+    file_name, in_percent, main_kind, margin_words, program_words, variant_words,
+};
 use super::complete::CompleteReport;
 use super::document::{Block, Document, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
@@ -414,8 +416,4 @@ impl<'a> EachReport<'a> {
         });
         TableView::new(headings, rows.collect::<Vec<_>>())
     }
-}
-
-fn file_name(capture: &str) -> String {
-    capture.rsplit('/').next().unwrap_or_default().to_owned()
 }

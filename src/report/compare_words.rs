@@ -8,6 +8,7 @@ use crate::comparison::statistics::{Crossover, Interval, Margin, PairJudgement, 
 use crate::comparison::{
     ComparePlan, Comparison, Contender, CountKind, ExpectedFrom, Floor, ProbeRule, Seeds,
 };
+use flowsieve_engine::internal::Shown;
 
 /// Sizes that a sentence lists.
 const LISTED: usize = 3;
@@ -109,9 +110,13 @@ pub(super) fn seeds_rule(report: &CompareReport<'_>) -> String {
 /// The digest of each capture.
 pub(super) fn digests(captures: &[CaptureDigest]) -> impl Iterator<Item = String> {
     captures.iter().filter_map(|capture| {
-        let file = capture.name.rsplit('/').next().unwrap_or_default();
-        Some(format!("SHA-256 of {file}: {}", capture.sha256.as_ref()?))
+        Some(format!("SHA-256 of {}: {}", file_name(&capture.name), capture.sha256.as_ref()?))
     })
+}
+
+/// The last part of a path, as it may be shown.
+pub(super) fn file_name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().shown().to_string()
 }
 
 /// The program and its command line.

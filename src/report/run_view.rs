@@ -65,7 +65,7 @@ pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> 
         if input.times_out_of_range > 0 {
             let packets = counted(input.times_out_of_range, "packet", "packets");
             let path = input.path.shown();
-            let text = format!("{path}: {packets} with a time that no slice can have");
+            let text = format!("{packets} of {path} with a time that no slice can have");
             warnings.push(Block::Warning(text));
         }
     }

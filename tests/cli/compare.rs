@@ -448,6 +448,13 @@ fn every_format_says_all_that_is_needed_to_repeat_it() {
     let words = ["compare", "--seeds", "1", CAPTURE, folder.path().to_str().unwrap()];
     let out = flowsieve(&words).out;
     assert!(out.starts_with("generated.pcap: "), "{out}");
+    // Programs get a name as it is, people without signs that a terminal obeys.
+    let odd = folder.path().join("a\u{1b}[2Jb.pcap").to_str().unwrap().to_owned();
+    fs::copy(CAPTURE, &odd).unwrap();
+    let out = |format| flowsieve(&["compare", "--seeds", "1", "--format", format, &odd]).out;
+    let as_json: Value = serde_json::from_str(&out("json")).unwrap();
+    assert_eq!(as_json["digests"][0]["capture"], odd);
+    assert!(out("table").starts_with("a\\u{1b}[2Jb.pcap: "), "{}", out("table"));
     let estimand = "mean over slices of |count - exact| / exact";
     assert_eq!(document["verdicts"][0]["estimand"], estimand);
 }
