@@ -208,6 +208,50 @@ def count(
 ) -> LiveCounts: ...
 
 
+@overload
+def count(
+    captures: Paths,
+    *,
+    input_format: Literal["auto", "tsh"] = "auto",
+    dnstap_type: Value | None = None,
+    where: Value | None = None,
+    from_: Value | None = None,
+    to: Value | None = None,
+    timezone: Value = "UTC",
+    tunnel: Literal["outer", "inner"] = "outer",
+    element: Literal["host-pair", "flow", "dns", "src", "dst"] | str = "host-pair",
+    undirected: bool = False,
+    queries_only: bool = False,
+    dns_port: Values | None = None,
+    slice: Value = "1s",
+    align: Literal["epoch", "first"] = "epoch",
+    every: Value | None = None,
+    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "cuckoo", "exact", "hll", "ell"] | None = None,
+    continue_: StrPath | None = None,
+    memory: Value | None = None,
+    fpr: Value | None = None,
+    expect: Values | None = None,
+    want: Values | None = None,
+    cuts: Value | None = None,
+    weights: Value | None = None,
+    seed: Value = "0",
+    shards: Value | None = None,
+    no_exact: bool = False,
+    exact_limit: Value = "4GiB",
+    threads: Value | None = None,
+    follow: bool,
+    html: StrPath | None = None,
+    svg: StrPath | None = None,
+    od: Value | None = None,
+    od_out: StrPath | None = None,
+    anonymize: bool = False,
+    anonymize_key: StrPath | None = None,
+    top: Value | None = None,
+    save_filter: StrPath | None = None,
+    progress: Progress = None,
+) -> Counts | LiveCounts: ...
+
+
 def count(
     captures: Paths,
     *,
@@ -986,7 +1030,6 @@ def top(
     no_exact: bool = False,
     exact_limit: Value = "4GiB",
     threads: Value | None = None,
-    follow: bool = False,
     html: StrPath | None = None,
     svg: StrPath | None = None,
     progress: Progress = None,
@@ -1021,7 +1064,6 @@ def top(
         no_exact: Skip the exact count: memory stays small for any traffic.
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         threads: Threads; results do not depend on them [default: all processors]
-        follow: Keep reading captures that grow, and new ones in directories, until interrupted.
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.

@@ -45,7 +45,6 @@ def count(
     no_exact: bool = False,
     exact_limit: Value = "4GiB",
     threads: Value | None = None,
-    follow: bool = False,
     html: StrPath | None = None,
     svg: StrPath | None = None,
     od: Value | None = None,
@@ -93,7 +92,6 @@ def count(
         no_exact: Skip the exact count: memory stays small for any traffic.
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         threads: Threads; results do not depend on them [default: all processors]
-        follow: Keep reading captures that grow, and new ones in directories, until interrupted.
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
         od: Also count packets by origin and destination, by prefixes of this many bits.
@@ -205,7 +203,6 @@ def flows(
     memory: Value = "1GiB",
     threads: Value | None = None,
     names: Literal["flowsieve", "zeek", "ecs"] = "flowsieve",
-    follow: bool = False,
     anonymize: bool = False,
     anonymize_key: StrPath | None = None,
     manifest: StrPath | None = None,
@@ -239,7 +236,6 @@ def flows(
         memory: Memory; when it is full, the flow without packets for longest ends early. Default: 1GiB.
         threads: Threads; results do not depend on them [default: all processors]
         names: Whose names the fields have; not for tables. Default: flowsieve.
-        follow: Keep reading captures that grow, and new ones in directories, until interrupted.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
         manifest: A file with more captures, one a line.
@@ -282,7 +278,6 @@ def top(
     no_exact: bool = False,
     exact_limit: Value = "4GiB",
     threads: Value | None = None,
-    follow: bool = False,
     html: StrPath | None = None,
     svg: StrPath | None = None,
     manifest: StrPath | None = None,
@@ -320,7 +315,6 @@ def top(
         no_exact: Skip the exact count: memory stays small for any traffic.
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         threads: Threads; results do not depend on them [default: all processors]
-        follow: Keep reading captures that grow, and new ones in directories, until interrupted.
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
         manifest: A file with more captures, one a line.

@@ -26,6 +26,8 @@ row: dict[str, object] = slices[0]
 rows, columns = slices.shape
 for later in fs.count("folder", follow=True).slices:
     print(later.schema["exact"])
+for grows in (False, True):
+    either: fs.Counts | fs.LiveCounts = fs.count("folder", follow=grows)
 index = fs.Index("archive")
 names: list[str] = index.search(src="10.0.0.1").rows.column_names
 with ProcessPoolExecutor() as pool:
