@@ -833,9 +833,17 @@ def test_a_server_of_s3_gives_the_same_answer(monkeypatch):
         server.stop()
 
 
-@pytest.mark.parametrize("command", ["count", "flows", "export"])
+@pytest.mark.parametrize("command", ["count", "flows", "export", "top"])
 def test_a_report_that_lacks_parts_is_an_error(command):
     plan = pieces.plan(command, TRACES[0], task_bytes=100_000)
     parts = parts_of(plan)
     with pytest.raises(fs.Error, match="elements came"):
         pieces.report(plan, [pieces.reduce(plan.reducer(), parts[: len(parts) // 2])])
+
+
+def test_a_report_that_lacks_the_count_of_all_slices_is_an_error():
+    plan = pieces.plan("count", TRACES[0])
+    reduced = pieces.reduce(plan.reducer(), parts_of(plan))
+    assert pieces.report(plan, [reduced]).complete
+    with pytest.raises(fs.Error, match="no tally of all slices"):
+        pieces.report(plan, [reduced._replace(wholes=[])])

@@ -53,7 +53,7 @@ pub(crate) struct CountArgs {
     #[command(flatten)]
     trace: TraceArgs,
 
-    /// Slide the slices: a row every so often, for the --slice before it
+    /// Print a row this often, each for the --slice before it
     ///
     /// With --slice 60s --every 1s each second has a row for the minute that ends with it. --slice
     /// is a multiple of --every, at most 4096 times as long. Windows are counted by the exact set

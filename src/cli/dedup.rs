@@ -118,7 +118,7 @@ struct CapturesArgs {
     #[arg(long, value_name = "FILE")]
     dropped: Option<PathBuf>,
 
-    /// Cut the packets that are written: to so many bytes, or behind their headers
+    /// Cut the packets that are written to this many bytes, or after their headers
     ///
     /// `headers` keeps the headers of the link, of IP and of TCP, UDP and the like, with --tunnel
     /// inner those inside tunnels, too, and nothing of what they carry. Packets are compared as

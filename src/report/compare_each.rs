@@ -8,7 +8,7 @@ use super::compare_model::{
 };
 use super::compare_table::{by_load, load};
 use super::compare_words::{
-    file_name, in_percent, main_kind, margin_words, program_words, variant_words,
+    file_name, in_percent, main_kind, margin_words, program_words, seeds_of, variant_words,
 };
 use super::complete::CompleteReport;
 use super::document::{Block, Document, TableView, Wrapping};
@@ -217,7 +217,7 @@ impl<'a> EachReport<'a> {
     /// How many seeds there are, and how the numbers of hash functions are chosen.
     fn conditions(&self) -> String {
         let seeds = match self.plan.seeds {
-            Seeds::Fixed(seeds) => format!("{seeds} seeds"),
+            Seeds::Fixed(seeds) => seeds_of(seeds as usize),
             Seeds::Auto => "5 to 30 seeds, as many as it takes".to_owned(),
         };
         let probes = match self.plan.probes {

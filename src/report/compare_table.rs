@@ -3,8 +3,8 @@
 use super::compare_model::{CompareReport, Grouping, VerdictRow};
 use super::compare_structures::hash_variant;
 use super::compare_words::{
-    digests, floor_sentence, in_percent, points, probes_words, program_words, seeds_rule, size_of,
-    slice_word, title, variant_words,
+    digests, floor_sentence, in_percent, points, probes_words, program_words, seeds_of, seeds_rule,
+    size_of, slice_word, title, variant_words,
 };
 use super::document::{Block, Document, TableView, Wrapping};
 use super::formats::tables::Markup;
@@ -429,10 +429,10 @@ fn nearer_words(row: &VerdictRow, markup: Markup) -> String {
         let near = match judged.verdict {
             Verdict::A => judged.seeds_nearer[0],
             Verdict::B => judged.seeds_nearer[1],
-            _ => return format!("{word}, {} seeds", judged.seeds),
+            _ => return format!("{word}, {}", seeds_of(judged.seeds)),
         };
         let name = markup.escaped(&word.to_uppercase());
-        format!("{name} by {}, {near}/{} seeds", by_points(judged), judged.seeds)
+        format!("{name} by {}, {near}/{}", by_points(judged), seeds_of(judged.seeds))
     })
 }
 

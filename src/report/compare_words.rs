@@ -1,7 +1,7 @@
 //! A comparison in words: one sentence for each verdict, the crossovers and the floors.
 
 use super::compare_model::{CaptureDigest, CompareReport, Crossing, VerdictRow, size_words};
-use super::number::{bare, duration, grouped, short_percent};
+use super::number::{bare, counted, duration, grouped, short_percent};
 use super::run_view::captures;
 use super::selection::{selection_words, zone_words};
 use crate::comparison::statistics::{Crossover, Interval, Margin, PairJudgement, Verdict};
@@ -58,14 +58,17 @@ fn slices_words(plan: &ComparePlan, slices: u64) -> String {
     }
 }
 
+pub(super) fn seeds_of(seeds: usize) -> String {
+    counted(seeds as u64, "seed", "seeds")
+}
+
 /// The replicates of all sizes.
 fn seeds_words(comparison: &Comparison) -> String {
     let seeds = comparison.entries.iter().map(|entry| entry.replicates.len());
     let used = seeds.clone().filter(|seeds| *seeds > 0);
     let (fewest, most) = (used.clone().min().unwrap_or(0), used.max().unwrap_or(0));
     match (fewest, most) {
-        (1, 1) => "1 seed".to_owned(),
-        (a, b) if a == b => format!("{a} seeds"),
+        (a, b) if a == b => seeds_of(a),
         (a, b) => format!("{a} to {b} seeds"),
     }
 }
@@ -96,7 +99,10 @@ pub(super) fn margin_words(plan: &ComparePlan) -> String {
 pub(super) fn seeds_rule(report: &CompareReport<'_>) -> String {
     let (plan, comparison) = (report.plan, report.comparison);
     let seeds = comparison.entries.iter().map(|entry| entry.replicates.len());
-    let last = seeds.max().unwrap_or(0).saturating_sub(1);
+    let seeds = match seeds.max().unwrap_or(0) {
+        0 | 1 => "seed 0".to_owned(),
+        seeds => format!("seeds 0-{}", seeds - 1),
+    };
     let why = match (plan.seeds, &comparison.looks[..]) {
         (Seeds::Auto, [.., most]) if comparison.looks.len() > 1 => {
             format!("until decided at level {} % or {most}", bare(comparison.rule.level()))
@@ -104,7 +110,7 @@ pub(super) fn seeds_rule(report: &CompareReport<'_>) -> String {
         (Seeds::Auto, _) => "all at once".to_owned(),
         (Seeds::Fixed(_), _) => "as asked for".to_owned(),
     };
-    format!("seeds 0-{last} of --seed {}, {why}; {}", plan.seed, margin_words(plan))
+    format!("{seeds} of --seed {}, {why}; {}", plan.seed, margin_words(plan))
 }
 
 /// The digest of each capture.

@@ -36,7 +36,7 @@
 //! | [`subset`] | yes | combinations planned for | no | of elements and planned combinations |
 //! | [`bloom`] | yes | no | no | of elements |
 //! | [`mdbf`] | only if no value occurs | yes, each on its own | no | no |
-//! | [`cmdbf`] | yes | yes, each on its own | no | of elements |
+//! | [`cmdbf`] | yes | yes, each on its own | no | of elements, hashed jointly |
 //! | [`cartesian`] | yes | yes | no | with one attribute |
 //! | [`bfm`] | yes | yes | no | of single attributes |
 //! | [`cbfm`], [`wcbfm`] | yes | combinations that are not cut; others by their parts | no | of single attributes |

@@ -111,7 +111,9 @@ pub(crate) fn counter_sizes(
         Sizing::Memory { bytes, expected } => {
             check_memory(kind, bytes, 8 * links)?;
             let counters = bytes / links * 8 / u64::from(DEFAULT_COUNTER_BITS);
-            let probes = probes_for(counters * links, expected, most).min(counters as u32);
+            // No more functions than counters.
+            let most = most.min(counters.try_into().unwrap_or(most));
+            let probes = probes_for(counters * links, expected, most);
             Ok((counters, spec(counters / u64::from(probes), probes)))
         }
         Sizing::Rate { fpr, expected } => {

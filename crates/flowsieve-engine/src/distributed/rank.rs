@@ -55,6 +55,8 @@ enum Ranked {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct ExactShard {
     shard: u32,
+    /// Elements, repeats included.
+    elements: u64,
     /// `None` if the limit was passed.
     answer: Option<ExactAnswer>,
     /// If the answer may lack keys: all with as many distinct others as its last one.
@@ -156,7 +158,8 @@ impl SliceRanking {
         let last = full.and_then(|answer| answer.largest.last());
         let equal = last.filter(|_| rank_by == RankBy::Distinct);
         let equal = equal.map_or_else(Vec::new, |(_, exact)| truth.keys_with(exact.distinct));
-        Ok(ExactShard { shard, answer, equal, memory_bytes: truth.memory_bytes() })
+        let elements = elements.elements;
+        Ok(ExactShard { shard, elements, answer, equal, memory_bytes: truth.memory_bytes() })
     }
 
     /// Adds all elements in the order of the trace, and then the repeats.
@@ -235,6 +238,8 @@ pub struct RankingSums<'a> {
     sums: Sums,
     /// The latest slice, which is held back because the last of all is marked.
     held: Option<TopSlice>,
+    /// Elements of the slices, repeats included.
+    elements: u64,
     /// If there are shards: what the summary holds, and the exact answers.
     summary: Vec<Spread>,
     exact: BTreeMap<u32, ExactShard>,
@@ -249,6 +254,7 @@ impl<'a> RankingSums<'a> {
             sink,
             sums: Sums::new(edges),
             held: None,
+            elements: 0,
             summary: Vec::new(),
             exact: BTreeMap::new(),
         }
@@ -282,6 +288,7 @@ impl<'a> RankingSums<'a> {
         if ranked.keys.len() > self.plan.most_listed() {
             return Err(PieceError::mismatch("a slice has more keys than are listed"));
         }
+        self.elements = self.elements.saturating_add(ranked.elements);
         let before = self.held.replace(ranked);
         self.emit(before, None)
     }
@@ -328,13 +335,17 @@ impl<'a> RankingSums<'a> {
     ///
     /// # Errors
     ///
-    /// The sink failed.
+    /// The sink failed, or elements are missing.
     pub fn finish(mut self, inputs: Box<CountSummary>) -> Result<TopSummary, PieceError> {
+        let read = inputs.totals.elements;
+        PieceError::unless_all(self.elements, read)?;
         let mut last = self.held.take();
         if self.plan.outline().shards > 1 {
             if last.is_none() && !self.exact.is_empty() {
                 return Err(PieceError::mismatch("a shard came without the summary of its slice"));
             }
+            let exact = self.exact.values().map(|exact| exact.elements);
+            PieceError::unless_all(exact.fold(0, u64::saturating_add), read)?;
             last = last.map(|slice| self.with_exact(slice));
         }
         self.emit(last, Some(Cut::AtEnd))?;

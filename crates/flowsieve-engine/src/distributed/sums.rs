@@ -17,6 +17,8 @@ pub struct SliceSums<'a> {
     /// Elements in the tallies, repeats included.
     elements: u64,
     last: Option<i64>,
+    /// Shards with elements.
+    occupied: Vec<bool>,
     /// Counts of all slices together, by shard.
     wholes: Vec<Option<WholeCounts>>,
 }
@@ -38,6 +40,7 @@ impl<'a> SliceSums<'a> {
             slices: 0,
             elements: 0,
             last: None,
+            occupied: vec![false; plan.shards as usize],
             wholes: match plan.whole() {
                 Some(_) => vec![None; plan.shards as usize],
                 None => Vec::new(),
@@ -92,7 +95,10 @@ impl<'a> SliceSums<'a> {
                 (sum.start_ns, sum.end_ns) = (sum.start_ns.min(first), sum.end_ns.max(last));
             }
             match shards.get_mut(tally.shard as usize) {
-                Some(shard @ None) if self.is_ours(&tally.counts) => *shard = Some(tally.counts),
+                Some(shard @ None) if self.is_ours(&tally.counts) => {
+                    *shard = Some(tally.counts);
+                    self.occupied[tally.shard as usize] |= tally.elements > 0;
+                }
                 _ => {
                     return Err(PieceError::mismatch("a tally came twice, or is not of this plan"));
                 }
@@ -145,6 +151,10 @@ impl<'a> SliceSums<'a> {
     /// The sink failed, or elements are missing.
     pub fn finish(self, mut inputs: Box<CountSummary>) -> Result<CountSummary, PieceError> {
         PieceError::unless_all(self.elements, inputs.totals.elements)?;
+        let mut wholes = self.wholes.iter().zip(&self.occupied);
+        if wholes.any(|(whole, &has_elements)| has_elements && whole.is_none()) {
+            return Err(PieceError::mismatch("a shard has no tally of all slices"));
+        }
         let (rows, _) = self.collector.finish();
         let spec = self.spec.whole;
         let whole = self.wholes.into_iter();

@@ -33,15 +33,16 @@
 //!
 //! With f = (1 - e^(-kn/m))^k, an element none of whose values occurs is a false positive with
 //! probability f^(L+1) (formula 7), an element all of whose values occur with f. Both hold for an
-//! ideal combination: joint hashing, or XOR of independent functions.
+//! ideal combination, which is joint hashing. XOR of independent functions comes near it where no
+//! value is in many elements: if all share one, it only shifts the addresses of the other values.
 //!
 //! # Distinct elements
 //!
 //! If an attribute filter says no, the element was certainly new: add 1. If all of them say yes and
 //! the combined filter says no, add 1 / (1 - ρ^k), where ρ is its share of set bits. With
-//! [`Combination::Joint`] the sum is unbiased on any traffic, and with
-//! [`Combination::XorIndependent`] very nearly so. With [`Combination::XorSame`] some elements are
-//! never counted, so there is no estimate.
+//! [`Combination::Joint`] the sum is unbiased on any traffic. With XOR there is no estimate: under
+//! the same functions some elements are never counted, and under different ones the combined
+//! filter fails together with those of the attributes where one value is in many elements.
 //!
 //! # Example
 //!
@@ -185,6 +186,7 @@ impl MembershipFilter for Cmdbf {
             Sighting::First => 0.0,
             Sighting::Repeat | Sighting::Unknown => self.combined.repeat_probability_at(ones),
         };
+        // Saved filters have this count also where there is no estimate by it.
         if self.combination != Combination::XorSame {
             self.counter.record(sighting, repeats);
         }
@@ -247,7 +249,7 @@ impl MembershipFilter for Cmdbf {
 
     fn distinct(&self) -> Option<Estimate> {
         let ones = self.combined.bits.ones();
-        if self.combination == Combination::XorSame {
+        if self.combination != Combination::Joint {
             return None;
         }
         // Assume that all values of the next element are known.

@@ -114,7 +114,7 @@ impl Parameters for CmdbfSpec {
     }
 
     fn counts_distinct(&self) -> bool {
-        self.combination != Combination::XorSame
+        self.combination == Combination::Joint
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
@@ -123,12 +123,20 @@ impl Parameters for CmdbfSpec {
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
         let attributes = rate_of_attributes(self.bits, self.probes, query);
+        // The combined addresses of a single attribute are those of its own array, or joint.
+        let is_apart = self.attributes > 1 || self.combination == Combination::Joint;
         let combined = query.of_whole(|n| bloom_fpr(self.bits as f64, self.probes, n));
-        Some(attributes * combined.unwrap_or(1.0))
+        Some(attributes * combined.filter(|_| is_apart).unwrap_or(1.0))
     }
 
     fn remarks(&self, workload: &Workload<'_>) -> Vec<String> {
         let mut remarks = remarks_of_attributes(workload);
+        if self.combination != Combination::Joint && self.attributes > 1 {
+            remarks.push(
+                "values that many elements share raise the rate: XOR only shifts the other addresses"
+                    .to_owned(),
+            );
+        }
         if self.combination == Combination::XorSame {
             remarks.push(
                 "under the same functions (a, b) and (b, a) are one element, and so are all (a, a)"

@@ -25,6 +25,7 @@ pub(crate) use self::sizing::{
     check_memory, check_probes, check_range, check_rate, probes_for,
 };
 
+use super::sizing::enlarged;
 use super::{Estimate, FilterStats, LineShape, MembershipFilter};
 
 /// A structure for counts, plans and comparisons: a filter, or one of three other structures.
@@ -168,7 +169,23 @@ impl FilterSpec {
                 "a rate is for at least one expected element, not 0; 1000 works",
             ));
         }
-        let spec = (kind.descriptor().size)(attributes, sizing)?;
+        let size = |sizing| (kind.descriptor().size)(attributes, sizing);
+        let mut spec = size(sizing)?;
+        if let (true, Sizing::Rate { fpr, expected }) = (kind.is_matrix(), sizing) {
+            // Its formula is for large matrices; small ones miss the rate, and take more.
+            let full = (1 << attributes) - 1;
+            let query = Query {
+                mask: full,
+                full,
+                known: Known::all_of(full),
+                values: &|_| expected as f64,
+            };
+            let larger = |expected| size(Sizing::Rate { fpr, expected });
+            let enough = enlarged(expected, |expected| {
+                larger(expected).is_ok_and(|spec| spec.rate(&query).is_some_and(|rate| rate <= fpr))
+            });
+            spec = larger(enough)?;
+        }
         spec.check()?;
         Ok(spec)
     }

@@ -178,12 +178,6 @@ fn every_structure_counts_at_any_load() {
             probes: 2,
             combination: Combination::Joint,
         }),
-        FilterSpec::Cmdbf(CmdbfSpec {
-            attributes: 2,
-            bits: 512,
-            probes: 2,
-            combination: Combination::XorIndependent,
-        }),
         FilterSpec::Counting(CountingSpec { counters: 600, probes: 3, counter_bits: 4 }),
         FilterSpec::SplitCounting(SplitCountingSpec { part: 200, probes: 3, counter_bits: 2 }),
         FilterSpec::Scalable(ScalableSpec {
@@ -246,14 +240,11 @@ fn single_attributes_count_at_any_load() {
 /// Structures whose answers are not random have no estimate.
 #[test]
 fn structures_that_cannot_count_have_no_estimate() {
-    let xor = FilterSpec::Cmdbf(CmdbfSpec {
-        attributes: 2,
-        bits: 512,
-        probes: 2,
-        combination: Combination::XorSame,
-    });
+    let xor = |combination| {
+        FilterSpec::Cmdbf(CmdbfSpec { attributes: 2, bits: 512, probes: 2, combination })
+    };
     let mdbf = FilterSpec::Mdbf(MdbfSpec { attributes: 2, bits: 512, probes: 2 });
-    for spec in [xor, mdbf] {
+    for spec in [xor(Combination::XorSame), xor(Combination::XorIndependent), mdbf] {
         let mut filter = spec.build();
         assert!(filter.distinct().is_none());
         insert_all(&mut *filter, &Elements::sharing(2, 5, 61, 0..100));

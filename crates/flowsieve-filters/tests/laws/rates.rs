@@ -8,8 +8,9 @@ use flowsieve_filters::sizing::{
     blocked_fpr, bloom_fpr, dleft_fpr, dleft_overfull_fpr, scalable_fpr, split_fpr,
 };
 use flowsieve_filters::{
-    CartesianSpec, CmdbfSpec, Combination, CountingSpec, CuckooSpec, DleftSpec, FilterSpec, Known,
-    MdbfSpec, MembershipFilter, Query, Refill, ScalableSpec, SplitCountingSpec,
+    CartesianSpec, CmdbfSpec, Combination, CountingSpec, CuckooSpec, DleftSpec, FilterKind,
+    FilterSpec, Known, MdbfSpec, MembershipFilter, Query, Refill, ScalableSpec, Sizing,
+    SplitCountingSpec,
 };
 
 /// Uses several filters, so that the error includes the spread between filters of the same
@@ -84,6 +85,56 @@ fn observed_rates_are_those_of_the_formulas() {
             (mean - formula).abs() < 4.0 * error,
             "{spec:?}: {mean} ± {error}, formula {formula}"
         );
+    }
+}
+
+/// Of few elements, too, a matrix has the wanted rate where all values occur, though not together.
+#[test]
+fn small_matrices_reach_the_wanted_rate() {
+    for kind in [FilterKind::Cartesian, FilterKind::Bfm, FilterKind::Cbfm, FilterKind::Wcbfm] {
+        for (expected, fpr, runs) in [(20_u32, 0.1, 500), (20, 0.01, 2_000), (100, 0.01, 60)] {
+            let sizing = Sizing::Rate { fpr, expected: expected.into() };
+            let spec = FilterSpec::new(kind, 2, sizing).unwrap();
+            let rates: Vec<f64> = (0..runs)
+                .map(|run| {
+                    let seed = 1000 * run;
+                    let mut filter = spec.build();
+                    insert_all(&mut *filter, &Elements::of(seed, (0..expected).map(|i| [i, i])));
+                    let pairs = (0..expected).flat_map(|i| (0..expected).map(move |j| [i, j]));
+                    let absent = Elements::of(seed, pairs.filter(|[i, j]| i != j));
+                    let answers = answers(&*filter, &absent);
+                    let all = answers.len() as f64;
+                    answers.into_iter().filter(|&yes| yes).count() as f64 / all
+                })
+                .collect();
+            let (mean, error, _) = mean_and_errors(&rates);
+            assert!(mean < fpr + 4.0 * error, "{spec:?}: {mean} ± {error}, wanted {fpr}");
+        }
+    }
+}
+
+/// XOR of the addresses of one attribute alone is the array of this attribute.
+#[test]
+fn one_attribute_has_one_array_by_xor() {
+    for (combination, arrays) in
+        [(Combination::Joint, 2), (Combination::XorIndependent, 1), (Combination::XorSame, 1)]
+    {
+        let spec = CmdbfSpec { attributes: 1, bits: 4_000, probes: 3, combination };
+        let values = |_| 1_000.0;
+        let query = Query { mask: 1, full: 1, known: Known::default(), values: &values };
+        let rate = FilterSpec::Cmdbf(spec).rate(&query).unwrap();
+        assert!((rate - bloom_fpr(4_000.0, 3, 1_000.0).powi(arrays)).abs() < 1e-12);
+    }
+}
+
+/// The number of hash functions does not depend on the bits in which counters are counted.
+#[test]
+fn filters_of_gigabytes_have_as_many_functions_as_smaller_ones() {
+    for kind in [FilterKind::SplitCounting, FilterKind::Scalable] {
+        for bytes in [1_u64 << 30, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, 1 << 34, 1 << 40] {
+            let sizing = Sizing::Memory { bytes, expected: Some(1000) };
+            assert_eq!(FilterSpec::new(kind, 2, sizing).unwrap().probes(), 32, "{bytes}");
+        }
     }
 }
 
