@@ -180,13 +180,11 @@ class Plan:
         self.files = [file.path for file in files]
         self._sizes = [file.size for file in files]
         self._costs = [REMOTE_OPENING_BYTES if is_remote(path) else OPENING_BYTES for path in self.files]
-        remotes: dict[int, RemoteFile | SkippedFile] = {
-            number: SkippedFile(file) if skip_unreadable else file
-            for number, (path, size) in enumerate(files)
-            if is_remote(path)
-            for file in [RemoteFile(path, size, storage_options, 0)]
+        remotes = {
+            number: RemoteFile(path, size, storage_options, 0) for number, (path, size) in enumerate(files) if is_remote(path)
         }
         whole = sum(size or 0 for size in self._sizes) + sum(self._costs)
+        # Where slices begin may depend on all first packets: none is skipped here.
         # Flows and packets of a shard are in the memory of one process.
         self._shards = max(LEAST_SHARDS, whole // MOST_BYTES)
         self.job = _native.DividedJob(words, self.files, remotes, self._shards)
@@ -194,7 +192,9 @@ class Plan:
             rounds = max(-(-whole // (tasks * MOST_BYTES)), 1)
             task_bytes = min(max(whole // (tasks * rounds) - max(self._costs), FEWEST_BYTES), MOST_BYTES)
         self._task_bytes = task_bytes
-        lengths: dict[int, tuple[int | None, Any]] = {number: (self._sizes[number], remote) for number, remote in remotes.items()}
+        lengths: dict[int, tuple[int | None, Any]] = {
+            number: (self._sizes[number], SkippedFile(file) if skip_unreadable else file) for number, file in remotes.items()
+        }
         self.pieces = self.job.pieces(task_bytes, lengths)
         text = self.job.text()
         parameters = json.loads(text)["parameters"]
@@ -259,7 +259,8 @@ class Plan:
         Raises:
             Error: no input could be opened, or a file changed meanwhile.
         """
-        self._ends += ends
+        # A task may have run twice.
+        self._ends += dict.fromkeys(ends)
         self._rounds -= 1
         again = self.job.join(self.pieces, self._ends, self._problems)
         if again and self._rounds <= 0:
@@ -299,7 +300,7 @@ class Listed(_OfInputs[_P, _T]):
         self.shards = [Table(table) for table in tables]
 
     def to_arrow(self) -> Any:
-        """All rows in the order of one process, as a ``pyarrow.Table``."""
+        """All rows in the order of one process (of exports with late packets by time), as a ``pyarrow.Table``."""
         import pyarrow
 
         rows = pyarrow.concat_tables([plain(shard.to_arrow()) for shard in self.shards])

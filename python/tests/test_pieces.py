@@ -754,6 +754,44 @@ class TestRemote:
         parts = parts_of(plan)
         assert pieces.report(plan, [pieces.reduce(plan.reducer(), parts)]).totals.packets == 8000
 
+    def test_slices_begin_by_all_first_packets_or_not_at_all(self, stored, monkeypatch):
+        honest = type(stored).cat_file
+        failures = []
+
+        def sometimes(self, path, start=None, end=None, **more):
+            if failures and path.endswith("netns-dns.pcap"):
+                raise failures.pop()
+            return honest(self, path, start, end, **more)
+
+        monkeypatch.setattr(type(stored), "cat_file", sometimes)
+        for chosen in ({"align": "first"}, {"timezone": "Asia/Kolkata", "slice": "1d"}):
+            for skips in (False, True):
+                failures.append(OSError("503 slow down"))
+                with pytest.raises(fs.Error, match="503 slow down"):
+                    counted_here("memory://captures/*.pcap", skip_unreadable=skips, **chosen)
+
+    def test_packets_of_an_input_that_is_listed_as_unread_do_not_count(self, stored, monkeypatch):
+        names = [f"memory://captures/{name}.pcap" for name in ("generated", "netns-dns")]
+        honest = type(stored).cat_file
+        failing = []
+
+        def refused(self, path, start=None, end=None, **more):
+            if failing and path.endswith("generated.pcap"):
+                raise OSError("503 slow down")
+            return honest(self, path, start, end, **more)
+
+        monkeypatch.setattr(type(stored), "cat_file", refused)
+        plan = pieces.plan("count", names, skip_unreadable=True)
+        parts = [part for task in plan.tasks for part in pieces.map(task)[1]]
+        failing.append(True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert not pieces.join(plan, [end for task in plan.tasks for end in pieces.map(task)[0]])
+            counted = pieces.report(plan, [pieces.reduce(plan.reducer(), parts)])
+        alone = fs.count(TRACES[1])
+        assert not counted.complete and counted.totals.packets == alone.totals.packets
+        assert counted.slices["packets"] == alone.slices["packets"]
+
     def test_requests_and_bytes_are_few(self, stored, monkeypatch):
         """Requests to the store, by method, with their bytes."""
         asked = []
@@ -843,7 +881,23 @@ def test_a_report_that_lacks_parts_is_an_error(command):
 
 def test_a_report_that_lacks_the_count_of_all_slices_is_an_error():
     plan = pieces.plan("count", TRACES[0])
-    reduced = pieces.reduce(plan.reducer(), parts_of(plan))
+    parts = parts_of(plan)
+    reduced = pieces.reduce(plan.reducer(), parts)
     assert pieces.report(plan, [reduced]).complete
     with pytest.raises(fs.Error, match="no tally of all slices"):
         pieces.report(plan, [reduced._replace(wholes=[])])
+
+
+def test_tasks_of_a_cut_file_may_run_twice(tmp_path):
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(Path(TRACES[0]).read_bytes()[:300_001])
+    plan = pieces.plan("count", str(cut), task_bytes=50_000)
+    tasks, parts = plan.tasks, []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while tasks:
+            mapped = [pieces.map(task) for task in [*tasks, *tasks]]
+            parts += [part for one in mapped for part in one[1]]
+            tasks = pieces.join(plan, [end for one in mapped for end in one[0]])
+        counted = pieces.report(plan, [pieces.reduce(plan.reducer(), parts)])
+        equal(counted, fs.count(str(cut)))

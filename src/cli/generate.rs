@@ -4,7 +4,7 @@ use super::options::{Choice, one_of};
 use super::output::{Ending, Output, unwritten};
 use super::run::Run;
 use super::same_file::keep_apart;
-use super::units::{in_short, parse_count, parse_duration_ns, parse_seed, parse_size, with_values};
+use super::units::{in_short, parse_count, parse_duration_ns, parse_size, whole, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -46,7 +46,7 @@ pub(crate) struct GenerateArgs {
     names: Option<u64>,
 
     /// Seed of the random numbers
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = parse_seed, hide_short_help = true)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = whole(0, u64::MAX), hide_short_help = true)]
     seed: u64,
 
     /// Bytes kept of each frame [default: 96; with `--kind dns`: 65535]

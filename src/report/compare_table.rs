@@ -182,7 +182,19 @@ fn error_cell(report: &CompareReport<'_>, contender: Contender, row: &VerdictRow
     if kind == CountKind::Raw && errors.error.value > 0.0 && floors.any(|floor| is_floor(&floor)) {
         return format!("{} (floor){star}", bare(errors.error.value));
     }
-    format!("{}{star}", with_interval(errors.error, '-'))
+    format!("{}{}{star}", with_interval(errors.error, '-'), full(report, contender, size, kind))
+}
+
+/// Says that a filter was full in some slices, where its estimate is too low.
+fn full(
+    report: &CompareReport<'_>,
+    contender: Contender,
+    size: u64,
+    kind: CountKind,
+) -> &'static str {
+    let entry = report.comparison.entry(contender, size);
+    let is_full = entry.is_some_and(|entry| entry.saturated_slices() > 0);
+    if kind == CountKind::Estimate && is_full { " (full)" } else { "" }
 }
 
 /// A mean with its interval in per cent.
@@ -201,7 +213,8 @@ fn short_error(
     kind: CountKind,
 ) -> String {
     or_dash(errors_of(report, contender, size, kind), |(errors, is_best)| {
-        in_percent(errors.error)[0].clone() + if is_best { " *" } else { "" }
+        let full = full(report, contender, size, kind);
+        in_percent(errors.error)[0].clone() + full + if is_best { " *" } else { "" }
     })
 }
 

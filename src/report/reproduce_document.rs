@@ -11,6 +11,9 @@ use crate::experiments::{
     Scale as Size,
 };
 
+/// The seed unless another is asked for.
+const DEFAULT_SEED: u64 = 1;
+
 /// Longest line in a text file.
 const WIDTH: usize = 120;
 
@@ -30,13 +33,13 @@ impl ReproduceReport<'_> {
             if number > 0 {
                 document.push(Medium::Terminal, Block::Gap);
             }
-            add_experiment(&mut document, experiment, self.machine);
+            add_experiment(&mut document, experiment, self);
         }
         let cells = self.experiments.iter().map(|e| e.cells.len()).sum::<usize>();
         let departures = self.experiments.iter().map(|e| e.departures().count());
         let sums = format!(
-            "{} experiments, {cells} figures, {} of them away from their formula by more than 4 standard errors",
-            self.experiments.len(),
+            "{}, {cells} figures, {} of them away from their formula by more than 4 standard errors",
+            counted(self.experiments.len() as u64, "experiment", "experiments"),
             departures.sum::<usize>()
         );
         document.terminal([Block::Gap, Block::Sentence(sums)]);
@@ -73,17 +76,32 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
     ]
 }
 
-fn add_experiment(document: &mut Document, experiment: &Experiment, machine: &str) {
+/// The options by which the same numbers come again, apart from paths.
+fn options(report: &ReproduceReport<'_>) -> String {
+    let given =
+        |is_given: bool, option: &str| if is_given { option.to_owned() } else { String::new() };
+    [
+        given(report.scale == Size::Full, " --full-scale"),
+        given(report.seed != DEFAULT_SEED, &format!(" --seed {}", report.seed)),
+        " --capture …".repeat(report.captures),
+        given(report.words, " --words …"),
+    ]
+    .concat()
+}
+
+fn add_experiment(document: &mut Document, experiment: &Experiment, report: &ReproduceReport<'_>) {
     document.both([
         Block::Section(format!("{} – {}", experiment.name, experiment.title)),
         Block::Sentence(format!(
-            "Command: flowsieve reproduce {}. Source: {}.",
-            experiment.name, experiment.source
+            "Command: flowsieve reproduce {}{}. Source: {}.",
+            experiment.name,
+            options(report),
+            experiment.source
         )),
     ]);
     document.both(experiment.remarks.iter().cloned().map(Block::Sentence));
     if experiment.cells.iter().any(|cell| cell.is_time) {
-        document.page([Block::Sentence(format!("Times on {machine}."))]);
+        document.page([Block::Sentence(format!("Times on {}.", report.machine))]);
     }
     let rows = experiment.cells.iter().map(|cell| {
         let mut row = figures(cell);

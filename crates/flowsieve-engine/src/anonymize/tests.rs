@@ -585,6 +585,20 @@ fn neighbours_redirects_and_address_resolution_are_mapped() {
     assert_eq!(new[14 + 18..][..6], [0; 6], "no address yet");
 }
 
+#[test]
+fn address_resolution_on_arcnet_is_mapped() {
+    // One byte of hardware address; protocol addresses of IPv4.
+    let message = [0, 7, 8, 0, 1, 4, 0, 1, 9, 192, 0, 2, 1, 0, 192, 0, 2, 2];
+    for head in [&[1, 0, 213, 0, 0, 7][..], &[1, 0, 214, 0, 0, 7], &[1, 0, 241]] {
+        let old = [head, &message].concat();
+        let new = anonymized_of(LinkType(7), &old);
+        for (at, address) in [(9, "192.0.2.1"), (14, "192.0.2.2")] {
+            let at = head.len() + at;
+            assert_eq!(new[at..at + 4], images().ip.v4(v4(address)), "{head:?}");
+        }
+    }
+}
+
 const HOST: [u8; 6] = [0, 0x1b, 0x21, 1, 2, 3];
 const OTHER: [u8; 6] = [0, 0x1b, 0x21, 4, 5, 6];
 

@@ -104,10 +104,12 @@ pub(super) fn sized(
     }
     let weigh = plan.weigh.filter(|_| kind.has_weights());
     let Some(weigh) = weigh else { return Ok(spec) };
+    // For the queries that are asked, or for those that were named: whole elements by default.
     let asked = plan.asked();
     let share = 1.0 / asked.len() as f64;
-    let wanted: Vec<(u32, f64)> = asked.iter().map(|&mask| (mask, share)).collect();
-    let weighted = with_workload(plan, expected, &wanted, |workload| weigh(workload, size));
+    let equally: Vec<(u32, f64)> = asked.iter().map(|&mask| (mask, share)).collect();
+    let wanted = if plan.queries { &equally } else { &plan.wanted };
+    let weighted = with_workload(plan, expected, wanted, |workload| weigh(workload, size));
     Ok(weighted.flatten().unwrap_or(spec))
 }
 

@@ -1,6 +1,7 @@
 //! Short headers that operating systems and old networks put before IP.
 
 use super::bytes::{be16, byte, from, le32};
+use super::ethernet::ARP;
 use super::layer::{Layer, Step};
 use super::{Skip, ethernet, ip};
 
@@ -71,12 +72,13 @@ pub(super) fn arcnet(bytes: &[u8], linux: bool) -> Step<'_> {
     const EXCEPTION: u8 = 0xff;
     let at = if linux { 4 } else { 2 };
     let protocol = byte(bytes, at)?;
-    match protocol {
+    let layer = match protocol {
         RFC_1051_IP => return Ok((Layer::Ipv4, from(bytes, at + 1)?)),
-        RFC_1051_ARP | 213 | 214 => return Err(Skip::Arp),
-        212 | 196 => {}
+        RFC_1051_ARP => return Ok((Layer::EtherType(ARP), from(bytes, at + 1)?)),
+        213 | 214 => Layer::EtherType(ARP),
+        212 | 196 => Layer::Ip,
         _ => return Err(Skip::NotIp),
-    }
+    };
     let split = byte(bytes, at + 1)?;
     // A frame that had to be padded carries a second split flag and sequence number.
     let (split, header) =
@@ -85,7 +87,7 @@ pub(super) fn arcnet(bytes: &[u8], linux: bool) -> Step<'_> {
     if split != 0 && split & 1 == 0 {
         return Err(Skip::LinkFragment);
     }
-    Ok((Layer::Ip, from(bytes, header)?))
+    Ok((layer, from(bytes, header)?))
 }
 
 /// SLIP as captured by libpcap: sixteen bytes of direction and compressed header.

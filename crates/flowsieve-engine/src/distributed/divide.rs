@@ -1,9 +1,11 @@
 //! Divides inputs into pieces: whole inputs, and byte ranges of large plain pcap files.
 
+use super::reader::is_refusal;
 use super::{PieceError, PiecePlan};
 use crate::pipeline::{Align, SliceGrid};
 use crate::trace::{
-    Capture, CaptureRange, FilePart, RangeStart, Source, StopFlag, TraceError, TraceErrorKind,
+    Capture, CaptureRange, FilePart, InputFormat, RangeStart, Source, StopFlag, TraceError,
+    TraceErrorKind,
 };
 use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
@@ -29,6 +31,14 @@ pub struct Piece {
     /// whole inputs, and where the file system does not say.
     #[serde(deserialize_with = "Option::deserialize")]
     pub file: Option<String>,
+}
+
+/// Returns when an input joins the trace, as in a merge, and the time of its first packet that takes
+/// part.
+fn joins(input: &Source, format: InputFormat) -> Result<Option<(i64, i64)>, TraceError> {
+    let mut capture = input.open(format, &StopFlag::default())?;
+    let Some(first_ns) = capture.first_time_ns()? else { return Ok(None) };
+    Ok(capture.begins_ns().map(|begins_ns| (begins_ns.max(first_ns), first_ns)))
 }
 
 /// Returns the length and the time of modification of a file as a text.
@@ -181,7 +191,8 @@ pub fn divide_by(
 ///
 /// # Errors
 ///
-/// The width is not above 0, or the range of time is relative to the captures.
+/// The width is not above 0, the range of time is relative to the captures, or the system refuses to
+/// read a first packet by which slices begin.
 pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
     plan.check()?;
     let plan = plan.outline();
@@ -194,13 +205,18 @@ pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
     let first_ns = match (slicing.width_ns, slicing.align) {
         (Some(_), Align::First | Align::Local(_)) => {
             let (inputs, format) = (plan.trace.sources(), plan.trace.input_format);
-            let firsts = inputs.iter().filter_map(|input| {
-                let mut capture = input.open(format, &StopFlag::default()).ok()?;
-                let first_ns = capture.first_time_ns().ok()??;
-                // The trace begins with the input that joins first, as in a merge.
-                Some((capture.begins_ns()?.max(first_ns), first_ns))
-            });
-            firsts.min_by_key(|first| first.0).map_or(0, |first| first.1)
+            let mut first: Option<(i64, i64)> = None;
+            for input in &inputs {
+                match joins(input, format) {
+                    Ok(Some(here)) if first.is_none_or(|first| here.0 < first.0) => {
+                        first = Some(here);
+                    }
+                    Err(error) if is_refusal(&error) => return Err(error.into()),
+                    // Damage hides a first packet from one process, too.
+                    _ => {}
+                }
+            }
+            first.map_or(0, |first| first.1)
         }
         _ => 0,
     };

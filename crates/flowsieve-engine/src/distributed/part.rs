@@ -123,6 +123,8 @@ pub struct InputPart {
     pub skipped: BTreeMap<Skip, u64>,
     /// Time of the latest packet that takes part, or of the first one of an input if that is later.
     pub latest_ns: Option<i64>,
+    /// It could not be read at all: packets that another attempt found do not count.
+    pub is_unread: bool,
     /// Why reading stopped early, if it did.
     pub error: Option<String>,
 }

@@ -141,8 +141,7 @@ impl SliceRanking {
     ) -> Result<ExactShard, PieceError> {
         let shards = self.plan.outline().in_shards(self.shards).shards;
         let truth = self.truth.as_mut().ok_or_else(mismatch)?;
-        // Not cleared: memory that earlier shards took would count towards the limit of this one.
-        *truth = Truth::new(self.plan.exact_limit().ok_or_else(mismatch)?);
+        truth.clear();
         let is_here =
             |key| 1 + shard_of(self.digester.digest(key), (shards - 1).into()) as u32 == shard;
         while let Some(bytes) = elements.next()? {

@@ -266,7 +266,7 @@ fn record(slice: &mut [OpenShard], key: Digest, latest_ns: i64, record: &[u8]) -
 }
 
 /// Returns whether the system refused to read; otherwise the capture is damaged.
-fn is_refusal(error: &TraceError) -> bool {
+pub(super) fn is_refusal(error: &TraceError) -> bool {
     matches!(error.kind, TraceErrorKind::Io(_))
 }
 
@@ -297,6 +297,7 @@ impl InputPart {
             // The first range begins where the file does, so reading it again changes nothing.
             entered: piece.start.map(|start| start.offset).or((piece.range == 0).then_some(0)),
             packets_before: piece.start.map_or(0, |start| start.packets),
+            is_unread: true,
             error: Some(error.to_string()),
             ..Self::default()
         }

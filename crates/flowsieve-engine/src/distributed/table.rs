@@ -19,8 +19,8 @@ pub struct InputTable {
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct Accepted {
-    /// Offset at which the piece was entered.
-    entered: u64,
+    /// Offset at which the piece was entered; `None` if it could not be read.
+    entered: Option<u64>,
     /// Latest time in the pieces before it.
     earlier_ns: i64,
 }
@@ -66,7 +66,7 @@ impl InputTable {
     pub(super) fn place(&self, part: &SlicePart) -> Option<i64> {
         let input = self.inputs.get(part.input as usize)?;
         let accepted = input.get(part.range as usize)?;
-        (accepted.entered == part.entered).then_some(accepted.earlier_ns)
+        (accepted.entered == Some(part.entered)).then_some(accepted.earlier_ns)
     }
 }
 
@@ -108,6 +108,7 @@ impl Joining {
                 self.again.push(Piece { start, ..piece.clone() });
                 break;
             };
+            let entered = Some(entered).filter(|_| !part.is_unread);
             accepted.push(Accepted { entered, earlier_ns });
             self.add(part);
             add_to_result(&mut result, part);

@@ -23,12 +23,17 @@ pub(crate) struct ExactAnswer {
 pub(crate) struct Truth {
     elements: ExactSet,
     keys: Keys,
+    limit_bytes: u64,
 }
 
 impl Truth {
     /// An empty one that takes at most this many bytes. Beyond that it gives up, and has no answer.
     pub(crate) fn new(limit_bytes: u64) -> Self {
-        Self { elements: ExactSet::new(limit_bytes / 3 * 2), keys: Keys::new(limit_bytes / 3) }
+        Self {
+            elements: ExactSet::new(limit_bytes / 3 * 2),
+            keys: Keys::new(limit_bytes / 3),
+            limit_bytes,
+        }
     }
 
     /// Adds an element.
@@ -77,7 +82,9 @@ impl Truth {
 
     /// Returns the bytes of the set and of the keys.
     pub(crate) fn memory_bytes(&self) -> (u64, u64) {
-        (self.elements.memory_bytes(), self.keys.interner.memory_bytes())
+        let Keys { interner, numbers, .. } = &self.keys;
+        let numbers = numbers.capacity() * size_of::<Exact>();
+        (self.elements.memory_bytes(), interner.memory_bytes() + numbers as u64)
     }
 
     /// Whether one process with this limit gives up before its set and its keys have this many
@@ -114,10 +121,9 @@ impl Truth {
         found.map(|number| (keys.get(number as u64).to_vec(), numbers[number].clone())).collect()
     }
 
-    /// Removes everything and keeps the memory.
+    /// Removes everything. Memory that was kept would count towards the limit of what comes.
     pub(crate) fn clear(&mut self) {
-        self.elements.clear();
-        self.keys.clear();
+        *self = Self::new(self.limit_bytes);
     }
 }
 
@@ -156,12 +162,6 @@ impl Keys {
             self.numbers.push(Exact::default());
         }
         Some(number)
-    }
-
-    fn clear(&mut self) {
-        self.interner.clear();
-        self.numbers.clear();
-        self.over_limit = false;
     }
 }
 
