@@ -124,7 +124,7 @@ struct ConditionArgs {
     ///
     /// auto is 5, 10, 20 or 30. The trace is fixed and the hash functions are drawn: each seed hashes the whole trace anew,
     /// and the spread over seeds gives the intervals. Seed number 0 is exactly what `count` gives
-    /// with the same --seed.
+    /// with the same --seed and k, in one shard.
     #[arg(long, value_name = "auto|COUNT", default_value = "auto", value_parser = parse_seeds)]
     seeds: Seeds,
 

@@ -245,6 +245,9 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64) -> Pla
             best = row(&found, most);
         }
     }
+    if most == upto {
+        best.notes.push(format!("more than {upto} elements are not planned for at this rate"));
+    }
     best.fits = most > 0;
     best.elements = Some(most);
     if let (Structure::Filter(kind), Goal::AttributeRate { fpr }) = (structure, request.goal) {

@@ -84,6 +84,7 @@ pub(crate) const MDBF: Descriptor = Descriptor {
     reach: Reach::Attributes,
     ignores_repeats: true,
     size: |attributes, sizing| {
+        check_attributes(attributes)?;
         if let Sizing::Rate { fpr, .. } = sizing
             && attributes > 1
         {

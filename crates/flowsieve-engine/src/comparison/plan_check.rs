@@ -42,9 +42,14 @@ impl ComparePlan {
         }
         for (index, size) in sizes.iter().enumerate() {
             if *size == 0 || *size > MAX_BYTES {
-                return Err(PlanError::new(format!(
-                    "a structure has from 1 byte to 1 TiB, not {size} bytes; 64KiB works"
-                )));
+                return Err(PlanError::new(match self.sizes {
+                    Sizes::Arrays(_) => {
+                        format!("an array has from 1 to {MAX_BYTES} bits, not {size}; 65536 works")
+                    }
+                    _ => format!(
+                        "a structure has from 1 byte to 1 TiB, not {size} bytes; 64KiB works"
+                    ),
+                }));
             }
             if sizes[..index].contains(size) {
                 return Err(PlanError::new(format!(

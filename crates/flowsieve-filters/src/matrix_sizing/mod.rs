@@ -41,7 +41,9 @@
 //!
 //! A combination T that *does* occur in the set has F(T) = 1. **All formulas are for evenly spread
 //! values**: a value that occurs with D others only has k rows of m cells, so its next new pair is
-//! a false positive with (1 - (1-ρ) e^(-D/m))^k, however large the matrix is.
+//! a false positive with (1 - (1-ρ) e^(-D/m))^k, however large the matrix is. Where one attribute
+//! has few values, whole rows are set in clumps, and the rate of values that all occur is an upper
+//! estimate: 0.38 where 0.23 was measured, with 10 sources of 1,000 pairs in 1,000 bytes.
 //!
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, formulas (1) and (4).
