@@ -97,9 +97,7 @@ impl OpenSlice {
 
     /// Removes everything and keeps the memory.
     fn clear(&mut self) {
-        if let Some(counter) = &mut self.counter {
-            counter.clear();
-        }
+        self.counter.iter_mut().for_each(Counter::clear);
         self.exact.iter_mut().for_each(ExactSet::clear);
         self.combinations.iter_mut().for_each(ExactSet::clear);
         self.used = false;

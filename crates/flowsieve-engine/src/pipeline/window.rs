@@ -39,12 +39,7 @@ impl ShardWindow {
     /// A pane without elements, and what the window that ends with it has.
     pub(super) fn pass(&mut self, pane: i64) -> ShardTally {
         self.skip_to(pane);
-        if let Some(exact) = &mut self.exact {
-            exact.begin();
-        }
-        if let Some(estimated) = &mut self.estimated {
-            estimated.pass();
-        }
+        self.pass_one();
         self.tally()
     }
 
@@ -72,13 +67,13 @@ impl ShardWindow {
             self.last.replace(pane).map_or(0, |last| i128::from(pane) - i128::from(last) - 1);
         // Nothing is left after a whole window.
         for _ in 0..since.clamp(0, self.panes.into()) {
-            if let Some(exact) = &mut self.exact {
-                exact.begin();
-            }
-            if let Some(estimated) = &mut self.estimated {
-                estimated.pass();
-            }
+            self.pass_one();
         }
+    }
+
+    fn pass_one(&mut self) {
+        self.exact.iter_mut().for_each(LastSeen::begin);
+        self.estimated.iter_mut().for_each(SlidingBitmap::pass);
     }
 
     fn tally(&self) -> ShardTally {
