@@ -182,12 +182,10 @@ impl HeaderReader {
     ) -> Result<u32, Skip> {
         let ip = self.decode(link, frame)?;
         let headers = HeaderFields {
-            addresses: ip.addresses,
             protocol: ip.protocol,
-            ports: (0, 0),
             vlan: ip.vlan,
-            name: &[],
             bytes: ip.bytes,
+            ..HeaderFields::between(ip.addresses)
         };
         if self.needs == Needs::Names {
             return self.named(&headers, link, frame, push);
@@ -213,12 +211,10 @@ impl HeaderReader {
         self.packets.messages(link, frame, |innermost, message| {
             if !(message.is_response && self.queries_only) {
                 push(&HeaderFields {
-                    addresses: headers.addresses,
                     protocol: innermost.protocol,
                     ports: innermost.ports().unwrap_or_default(),
-                    vlan: headers.vlan,
                     name: message.name,
-                    bytes: headers.bytes,
+                    ..*headers
                 });
                 found += 1;
             }
