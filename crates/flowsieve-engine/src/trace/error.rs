@@ -243,14 +243,9 @@ impl ReadError {
             Ok(CodecDamage { codec, offset, unsupported: true, reason, .. }) => {
                 Self::at(offset, TraceErrorKind::UnsupportedCompression { codec, reason })
             }
-            Ok(damage) => Self::at(
-                damage.offset,
-                TraceErrorKind::DamagedCompression {
-                    codec: damage.codec,
-                    cut: damage.cut,
-                    reason: damage.reason,
-                },
-            ),
+            Ok(CodecDamage { codec, offset, cut, reason, .. }) => {
+                Self::at(offset, TraceErrorKind::DamagedCompression { codec, cut, reason })
+            }
             Err(error) => Self::at(offset, TraceErrorKind::Io(error)),
         }
     }
