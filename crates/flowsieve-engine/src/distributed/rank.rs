@@ -348,8 +348,7 @@ impl<'a> RankingSums<'a> {
             last = last.map(|slice| self.with_exact(slice));
         }
         self.emit(last, Some(Cut::AtEnd))?;
-        let CountSummary { inputs, mut totals, .. } = *inputs;
-        totals.slices = self.sums.slices;
+        let CountSummary { inputs, totals, .. } = *inputs;
         Ok(self.sums.summary(&self.plan.question, inputs, totals))
     }
 }

@@ -163,12 +163,8 @@ impl<'a> SliceSums<'a> {
         let totals = std::mem::take(&mut inputs.totals);
         Ok(CountSummary {
             totals: Totals {
-                packets: totals.packets,
-                ip_packets: totals.ip_packets,
-                elements: totals.elements,
-                skipped: totals.skipped,
                 complete: InputResult::all_read(&inputs.inputs, false),
-                ..slices
+                ..slices.with_packets(totals)
             },
             ..*inputs
         })

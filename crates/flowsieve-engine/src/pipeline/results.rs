@@ -188,7 +188,7 @@ pub struct Totals {
 
 impl Totals {
     /// These totals of slices, together with those of packets.
-    pub(super) fn with_packets(self, packets: Self) -> Self {
+    pub(crate) fn with_packets(self, packets: Self) -> Self {
         Self {
             packets: packets.packets,
             ip_packets: packets.ip_packets,

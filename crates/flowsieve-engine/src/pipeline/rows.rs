@@ -7,7 +7,7 @@
 use super::combinations;
 use super::edges::{Cut, Edges};
 use super::recent::{Journal, Recent};
-use super::results::{Quantiles, SliceResult, SliceSink, Totals, WholeResult};
+use super::results::{Quantiles, SliceResult, SliceSink, Totals};
 use super::shard_spec::{CombinationTally, ShardTally};
 use super::slice_sum::{ClosedSlice, SliceSum};
 use super::time_slice::SliceGrid;
@@ -166,7 +166,7 @@ impl<'a> Rows<'a> {
         }
         let mut sums = Sums::new(&empty);
         let mut whole = WholeSums::new(whole);
-        sums.whole = whole.result();
+        sums.totals.whole = whole.result();
         let mut new = |index: i64, row: &mut SliceResult| {
             if !is_live {
                 (row.new, row.new_std_error) = whole.slice(index).best();
@@ -177,7 +177,8 @@ impl<'a> Rows<'a> {
             let index = sum.slice.index;
             let first_ns = *first_ns.get_or_insert(sum.slice.start_ns);
             let empties = last.map_or(Ok(0..0), |last| gap(last, index));
-            sums.omitted = sums.omitted.saturating_add(*empties.as_ref().err().unwrap_or(&0));
+            let omitted = &mut sums.totals.empty_slices_omitted;
+            *omitted = omitted.saturating_add(*empties.as_ref().err().unwrap_or(&0));
             for index in empties.unwrap_or_default() {
                 let mut row = empty_row(&empty, grid, panes, index);
                 row.partial = edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
@@ -229,17 +230,11 @@ fn empty_row(empty: &SliceSum, grid: SliceGrid, panes: Option<u16>, index: i64) 
 }
 
 struct Sums {
-    slices: u64,
-    omitted: u64,
-    exact: Option<u64>,
-    first: Option<u64>,
+    /// Totals, without those that are computed from the other fields.
+    totals: Totals,
     estimate: Option<Estimate>,
     false_repeats: Option<f64>,
-    saturated_slices: u64,
-    bounds_checked: u64,
-    bounds_held: u64,
     combinations: Vec<CombinationTally>,
-    whole: Option<WholeResult>,
     /// The least and the most distinct elements of a slice: the histogram rounds them.
     least: u64,
     most: u64,
@@ -249,17 +244,10 @@ struct Sums {
 impl Sums {
     fn new(empty: &SliceSum) -> Self {
         Self {
-            slices: 0,
-            omitted: 0,
-            exact: empty.exact,
-            first: empty.first,
+            totals: Totals { exact: empty.exact, first: empty.first, ..Totals::default() },
             estimate: empty.estimate,
             false_repeats: empty.exact.zip(empty.first).map(|_| 0.0),
-            saturated_slices: 0,
-            bounds_checked: 0,
-            bounds_held: 0,
             combinations: empty.combinations.clone(),
-            whole: None,
             least: u64::MAX,
             most: 0,
             // Grows with the counts: one for all of them from the start is 240 KiB to be cleared.
@@ -272,8 +260,9 @@ impl Sums {
     fn add(&mut self, slice: &SliceSum, row: &SliceResult) {
         let judged = slice.exact.filter(|_| slice.first.is_some());
         combinations::add(&mut self.combinations, &slice.combinations);
-        self.exact = self.exact.zip(slice.exact).map(|(a, b)| a + b);
-        self.first = self.first.zip(slice.first).map(|(a, b)| a + b);
+        let totals = &mut self.totals;
+        totals.exact = totals.exact.zip(slice.exact).map(|(a, b)| a + b);
+        totals.first = totals.first.zip(slice.first).map(|(a, b)| a + b);
         self.estimate = self.estimate.zip(slice.estimate).map(|(a, b)| a.plus(b));
         self.false_repeats =
             self.false_repeats.zip(judged).map(|(sum, _)| sum + slice.false_repeats as f64);
@@ -282,10 +271,11 @@ impl Sums {
 
     /// Counts a slice that is reported.
     fn count(&mut self, slice: &SliceResult) {
-        self.slices += 1;
-        self.saturated_slices += u64::from(slice.saturated);
-        self.bounds_checked += u64::from(slice.bounds_hold().is_some());
-        self.bounds_held += u64::from(slice.bounds_hold() == Some(true));
+        let totals = &mut self.totals;
+        totals.slices += 1;
+        totals.saturated_slices += u64::from(slice.saturated);
+        totals.bounds_checked += u64::from(slice.bounds_hold().is_some());
+        totals.bounds_held += u64::from(slice.bounds_hold() == Some(true));
         let Some(best) = slice.best() else { return };
         let distinct = best.round() as u64;
         self.least = self.least.min(distinct);
@@ -296,23 +286,15 @@ impl Sums {
     }
 
     fn totals(self) -> Totals {
-        let judged = self.exact.filter(|&n| n > 0);
+        let judged = self.totals.exact.filter(|&n| n > 0);
         let quantile = |q| self.histogram.value_at_quantile(q).min(self.most);
         Totals {
-            slices: self.slices,
-            empty_slices_omitted: self.omitted,
-            exact: self.exact,
-            first: self.first,
             estimate: self.estimate.and_then(Estimate::point),
             std_error: self.estimate.and_then(Estimate::point_error),
             lower: self.estimate.map(Estimate::lower),
             upper: self.estimate.and_then(Estimate::upper),
             observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
-            saturated_slices: self.saturated_slices,
-            bounds_checked: self.bounds_checked,
-            bounds_held: self.bounds_held,
             combinations: combinations::results(&self.combinations),
-            whole: self.whole,
             quantiles: (!self.histogram.is_empty()).then(|| Quantiles {
                 min: self.least,
                 p50: quantile(0.5),
@@ -320,7 +302,7 @@ impl Sums {
                 p99: quantile(0.99),
                 max: self.most,
             }),
-            ..Totals::default()
+            ..self.totals
         }
     }
 }

@@ -262,7 +262,7 @@ impl Item for TopSlice {
 }
 
 /// The result of a run, but for its slices.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TopSummary {
     /// Question.
     pub question: Question,

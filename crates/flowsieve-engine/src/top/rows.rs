@@ -44,11 +44,7 @@ pub(crate) struct Sums {
     edges: Edges,
     /// Start of the first slice.
     first_ns: Option<i64>,
-    pub(crate) slices: u64,
-    over_limit: u64,
-    crowded: u64,
-    listed: u64,
-    recall: Option<Recall>,
+    sum: TopSummary,
 }
 
 impl<'a> TopRows<'a> {
@@ -138,28 +134,21 @@ impl Sums {
         inputs: Vec<InputResult>,
         totals: Totals,
     ) -> TopSummary {
-        TopSummary {
-            question: question.clone(),
-            inputs,
-            totals,
-            slices: self.slices,
-            over_limit: self.over_limit,
-            crowded: self.crowded,
-            listed: self.listed,
-            recall: self.recall,
-        }
+        let totals = Totals { slices: self.sum.slices, ..totals };
+        TopSummary { question: question.clone(), inputs, totals, ..self.sum }
     }
 
     /// Adds a slice, which is marked if it is partial.
     pub(crate) fn add(&mut self, mut slice: TopSlice, cut: Option<Cut>) -> TopSlice {
         let first_ns = *self.first_ns.get_or_insert(slice.start_ns);
         slice.partial = self.edges.is_partial((slice.start_ns, slice.end_ns), first_ns, cut);
-        self.slices += 1;
-        self.over_limit += u64::from(slice.exact_over_limit);
-        self.crowded += u64::from(slice.seen_share < 0.5);
-        self.listed += slice.keys.len() as u64;
+        let sum = &mut self.sum;
+        sum.slices += 1;
+        sum.over_limit += u64::from(slice.exact_over_limit);
+        sum.crowded += u64::from(slice.seen_share < 0.5);
+        sum.listed += slice.keys.len() as u64;
         if let Some(recall) = &slice.recall {
-            let sum = self.recall.get_or_insert_with(Recall::default);
+            let sum = sum.recall.get_or_insert_with(Recall::default);
             sum.keys += recall.keys;
             sum.found += recall.found;
             for key in &recall.missed {

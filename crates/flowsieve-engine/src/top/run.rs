@@ -56,8 +56,7 @@ pub fn top(
         },
         |scope, rows| TopStage::start(scope, plan, rows.again()),
     )?;
-    let mut totals = read.totals;
-    let sums = read.outcome.finish(Cut::new(totals.interrupted)).map_err(RunError::Sink)?;
-    totals.slices = sums.slices;
-    Ok(sums.summary(&plan.question, read.inputs, totals))
+    let cut = Cut::new(read.totals.interrupted);
+    let sums = read.outcome.finish(cut).map_err(RunError::Sink)?;
+    Ok(sums.summary(&plan.question, read.inputs, read.totals))
 }
