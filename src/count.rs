@@ -43,6 +43,7 @@ const DEFAULT_EXACT_BYTES: u64 = 4 << 30;
 /// # Ok::<(), flowsieve::pipeline::RunError>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Count {
     trace: TracePlan,
     rule: ElementRule,
@@ -78,28 +79,24 @@ impl Count {
 
     /// Sets the element: a kind, or a kind with more choices; [host pairs](ElementKind::HOST_PAIR) by
     /// default.
-    #[must_use]
     pub fn element(mut self, rule: impl Into<ElementRule>) -> Self {
         self.rule = rule.into();
         self
     }
 
     /// The innermost IP header of a tunnel counts, and not the outermost.
-    #[must_use]
     pub fn inner_header(mut self) -> Self {
         self.trace.headers.tunnel = Tunnel::Inner;
         self
     }
 
     /// DNS messages are looked for on this port, too, and not on port 53 alone.
-    #[must_use]
     pub fn dns_port(mut self, port: u16) -> Self {
         self.trace.headers.dns_ports.push(port);
         self
     }
 
     /// TSH files, which cannot be recognised.
-    #[must_use]
     pub fn input_format(mut self, format: InputFormat) -> Self {
         self.trace.input_format = format;
         self
@@ -119,14 +116,12 @@ impl Count {
     /// assert_eq!(input.packets + input.left_out, 8_000);
     /// # Ok::<(), flowsieve::pipeline::RunError>(())
     /// ```
-    #[must_use]
     pub fn only(mut self, selection: Selection) -> Self {
         self.trace.selection = selection;
         self
     }
 
     /// Width of a time slice; 1 second by default.
-    #[must_use]
     pub fn slice(mut self, width: Duration) -> Self {
         self.slicing.width_ns = Some(nanoseconds(width));
         self
@@ -148,21 +143,18 @@ impl Count {
     /// assert_eq!((counted.slices.len(), last.packets), (8, 4_000));
     /// # Ok::<(), flowsieve::pipeline::RunError>(())
     /// ```
-    #[must_use]
     pub fn every(mut self, step: Duration) -> Self {
         self.every = Some(step);
         self
     }
 
     /// One slice for everything.
-    #[must_use]
     pub fn one_slice(mut self) -> Self {
         self.slicing.width_ns = None;
         self
     }
 
     /// Slices begin with the first packet, and not at multiples of their width since the epoch.
-    #[must_use]
     pub fn from_first_packet(mut self) -> Self {
         self.slicing.align = Align::First;
         self
@@ -170,14 +162,12 @@ impl Count {
 
     /// The filter that counts, or [another structure](Structure); [`FilterKind::Subset`] by
     /// default.
-    #[must_use]
     pub fn filter(mut self, structure: impl Into<Structure>) -> Self {
         self.structure = Some(structure.into());
         self
     }
 
     /// Bytes of the filters of a slice; 256 KiB by default.
-    #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         (self.memory_bytes, self.fpr) = (bytes, None);
         self
@@ -185,7 +175,6 @@ impl Count {
 
     /// The filter is as small as it may be for this false-positive rate at this many elements a
     /// slice.
-    #[must_use]
     pub fn rate(mut self, fpr: f64, expected: u64) -> Self {
         (self.fpr, self.expected) = (Some(fpr), Some(expected));
         self
@@ -193,21 +182,18 @@ impl Count {
 
     /// Distinct elements that a slice is expected to have: by them the number of hash functions is
     /// chosen.
-    #[must_use]
     pub fn expect(mut self, elements: u64) -> Self {
         self.expected = Some(elements);
         self
     }
 
     /// Bytes that the exact count may take; 4 GiB by default.
-    #[must_use]
     pub fn exact_limit(mut self, bytes: u64) -> Self {
         self.exact_limit_bytes = Some(bytes);
         self
     }
 
     /// Does without the exact count: memory stays small for any traffic.
-    #[must_use]
     pub fn without_exact(mut self) -> Self {
         self.exact_limit_bytes = None;
         self
@@ -215,7 +201,6 @@ impl Count {
 
     /// Seed of the hash functions; 0 by default. With a random one nobody can craft traffic that
     /// collides.
-    #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
@@ -223,14 +208,12 @@ impl Count {
 
     /// Partitions of the elements with a filter each, which are part of the result: 8 by default
     /// for [`FilterKind::Subset`] and the exact set, else 1, as published.
-    #[must_use]
     pub fn shards(mut self, shards: u32) -> Self {
         self.shards = Some(shards);
         self
     }
 
     /// Threads, on which only speed depends; by default all that there are.
-    #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.trace.threads = threads.max(1);
         self
@@ -239,7 +222,6 @@ impl Count {
     /// Rows of a stream, such as a pipe, are handed on so long after the end of their slice, in
     /// capture time, and once more if packets come for them later ([`SliceResult::revised`]).
     /// Otherwise all rows come at the end, as those of files do.
-    #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.trace.delay_ns = Some(nanoseconds(delay));
         self
