@@ -28,6 +28,12 @@ impl Markup {
         self.text.push('>');
     }
 
+    /// Ends an element, and the line.
+    pub(super) fn close_line(&mut self, tag: &'static str) {
+        self.close(tag);
+        self.line();
+    }
+
     /// An element without contents.
     pub(super) fn empty(&mut self, tag: &'static str, attributes: Attributes<'_>) {
         self.tag(tag, attributes);

@@ -59,22 +59,19 @@ pub fn page(document: &Document) -> String {
     html.open("style", &[]);
     html.own(&style);
     html.close("style");
-    html.close("head");
-    html.line();
+    html.close_line("head");
     html.open("body", &[]);
     html.line();
     let places = body(&mut html, document);
     let places = json!(places).to_string();
     html.open("script", &[("type", &"application/json"), ("id", &"places")]);
     html.own(&json_in_script(&places));
-    html.close("script");
-    html.line();
+    html.close_line("script");
     html.open("script", &[]);
     html.own(&script);
     html.close("script");
     html.close("body");
-    html.close("html");
-    html.line();
+    html.close_line("html");
     html.finish()
 }
 
@@ -93,8 +90,7 @@ fn body(html: &mut Markup, document: &Document) -> BTreeMap<String, svg::Geometr
     for block in document.shown_on(Medium::Page) {
         if let Block::Section(title) = block {
             if is_open {
-                html.close("section");
-                html.line();
+                html.close_line("section");
             }
             is_open = true;
             html.open("section", &[]);
@@ -116,11 +112,9 @@ fn body(html: &mut Markup, document: &Document) -> BTreeMap<String, svg::Geometr
         html.line();
     }
     if is_open {
-        html.close("section");
-        html.line();
+        html.close_line("section");
     }
-    html.close("main");
-    html.line();
+    html.close_line("main");
     let of = if document.zone.is_utc() { "" } else { "of " };
     let about = concat!(
         "Made by flowsieve ",
@@ -141,8 +135,7 @@ fn head(html: &mut Markup, document: &Document) {
     for line in document.provenance() {
         html.leaf("p", &[("class", &"provenance")], line);
     }
-    html.close("header");
-    html.line();
+    html.close_line("header");
 }
 
 fn list<'a>(
@@ -186,8 +179,7 @@ fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
         &[("class", &class), ("tabindex", &0), ("role", &"group"), ("aria-label", &hint)],
     );
     html.own(&drawn.svg);
-    html.close("div");
-    html.line();
+    html.close_line("div");
     let (table, note) = chart_rows::table(figure);
     html.open("details", &[]);
     html.leaf("summary", &[], "Values as a table");
@@ -249,8 +241,7 @@ fn data_table(html: &mut Markup, table: &TableView) {
             html.close("th");
         }
         html.close("tr");
-        html.close("thead");
-        html.line();
+        html.close_line("thead");
     }
     html.open("tbody", &[]);
     for (number, row) in table.rows.iter().enumerate() {
@@ -259,8 +250,7 @@ fn data_table(html: &mut Markup, table: &TableView) {
         for (class, text) in classes.iter().zip(row.iter().chain(&bar)) {
             html.leaf("td", &[("class", class)], text);
         }
-        html.close("tr");
-        html.line();
+        html.close_line("tr");
     }
     html.close("tbody");
     html.close("table");

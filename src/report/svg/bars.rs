@@ -76,8 +76,7 @@ pub(super) fn draw(
                 layout.bar(&mut svg, group, i, *value);
             }
         }
-        svg.close("g");
-        svg.line();
+        svg.close_line("g");
     }
     layout.ground(&mut svg);
     svg.close("svg");

@@ -5,6 +5,7 @@ use super::ticks::Tick;
 use crate::report::figure::{Axis, Figure, SeriesStyle};
 use crate::report::layout::wrapped;
 use crate::report::markup::{Attributes, Markup, px};
+use serde::Serialize;
 use std::fmt::{Display, Write as _};
 
 /// Width of every picture.
@@ -27,7 +28,7 @@ const MOST_NOTES: usize = 6;
 const NOTE_GAP: f64 = 12.0;
 
 /// A part of the picture.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Rect {
     pub(super) left: f64,
     pub(super) top: f64,
@@ -130,8 +131,7 @@ impl FigureFrame<'_> {
         }
         svg.open("style", &[]);
         svg.own(super::STYLE);
-        svg.close("style");
-        svg.line();
+        svg.close_line("style");
         svg.empty("rect", &[("class", &"ground"), ("width", &width), ("height", &all)]);
         self.heading(svg);
         for (number, note) in notes.iter().enumerate() {
@@ -320,6 +320,5 @@ pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span,
     };
     let middle = plot.left + plot.width / 2.0;
     label(svg, (middle, plot.bottom() + 39.0), "middle", name);
-    svg.close("g");
-    svg.line();
+    svg.close_line("g");
 }

@@ -180,8 +180,7 @@ pub(super) fn draw(
                 curve.draw(&mut svg);
             }
         }
-        svg.close("g");
-        svg.line();
+        svg.close_line("g");
     }
     svg.close("svg");
     let geometry = layout.geometry((x_axis, y_axis), &spans, panels, filled);

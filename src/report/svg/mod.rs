@@ -54,10 +54,8 @@ pub(super) struct Drawn {
 #[derive(Debug, Serialize)]
 pub(super) struct Geometry {
     pub(super) shape: Shape,
-    left: f64,
-    top: f64,
-    width: f64,
-    height: f64,
+    #[serde(flatten)]
+    plot: Rect,
     /// Place of each row: from the left for lines, as a number from the first for others.
     x: Vec<Option<f64>>,
     /// Height of each series at each row, where it has a value there.
@@ -82,16 +80,13 @@ pub(super) enum Shape {
 impl Geometry {
     /// Whether it is higher than most figures.
     pub(super) fn is_tall(&self) -> bool {
-        self.height > 1.3 * lines::HEIGHT
+        self.plot.height > 1.3 * lines::HEIGHT
     }
 
     fn new(shape: Shape, plot: Rect) -> Self {
         Self {
             shape,
-            left: plot.left,
-            top: plot.top,
-            width: plot.width,
-            height: plot.height,
+            plot,
             x: Vec::new(),
             y: Vec::new(),
             bands: (0, 0),

@@ -99,13 +99,13 @@ fn points_lie_where_they_belong() {
     let points = [(0.0, 0.0, 0.0), (5.0, 50.0, 0.0), (10.0, 100.0, 0.0)];
     let figure = lines(Scale::Linear, Scale::Linear, vec![series("a", SeriesStyle::Line, &points)]);
     let geometry = drawn(&figure).1;
-    let (left, right) = (geometry.left, geometry.left + geometry.width);
+    let (left, right) = (geometry.plot.left, geometry.plot.left + geometry.plot.width);
     let x: Vec<f64> = geometry.x.iter().copied().flatten().collect();
     assert!((x[0] - left).abs() < 0.1 && (x[2] - right).abs() < 0.1);
     assert!((x[1] - f64::midpoint(left, right)).abs() < 0.1);
     let y: Vec<f64> = geometry.y[0].iter().copied().flatten().collect();
-    assert!((y[0] - geometry.top - geometry.height).abs() < 0.1);
-    assert!((y[2] - geometry.top).abs() < 0.1);
+    assert!((y[0] - geometry.plot.top - geometry.plot.height).abs() < 0.1);
+    assert!((y[2] - geometry.plot.top).abs() < 0.1);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_long_series_stays_small_and_keeps_its_peak() {
     assert!(svg.len() < 150_000, "{}", svg.len());
     let document = Document::parse(&svg).unwrap();
     let path = paths(&document, "band")[0];
-    let top = format!(" {}", crate::report::markup::px(geometry.top));
+    let top = format!(" {}", crate::report::markup::px(geometry.plot.top));
     assert!(path.contains(&top), "the peak reaches the top of the plot");
 }
 
