@@ -3,12 +3,11 @@
 use crate::failure;
 use crate::table::Reduced;
 use flowsieve::Shown;
-use flowsieve::cli::{unite, write_file};
+use flowsieve::cli::{answer, unite, write_file};
 use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{
-    DigestColumns, ElementDigests, FilterKind, FilterSpec, Pattern, PatternAnswer, Sizing,
-    Structure,
+    DigestColumns, ElementDigests, FilterKind, FilterSpec, Pattern, Sizing, Structure,
 };
 use flowsieve::hashing::{Digest, Digester};
 use pyo3::prelude::*;
@@ -284,7 +283,7 @@ impl Filter {
         let attributes: Vec<_> = values.iter().map(digest).collect();
         let given: Vec<_> = attributes.iter().copied().flatten().collect();
         let whole = (given.len() == attributes.len()).then(|| whole_of(&given));
-        Ok(answer(filter.contains_where(Pattern { whole, attributes: &attributes })))
+        Ok(filter.contains_where(Pattern { whole, attributes: &attributes }).name())
     }
 
     /// Queries a filter that a count saved, for values as in `flowsieve filter query`.
@@ -294,10 +293,7 @@ impl Filter {
         let filter = self.lock()?;
         let digester = Digester::new(filter.seed());
         let query = ElementQuery::parse(text, &label.rule, digester).map_err(wrong)?;
-        let answers = query.patterns.iter().map(|pattern| {
-            filter.contains_where(Pattern { whole: pattern.whole, attributes: &pattern.attributes })
-        });
-        Ok(answer(answers.fold(PatternAnswer::Absent, PatternAnswer::or)))
+        Ok(answer(&filter, &query))
     }
 
     /// Returns estimate, standard error, lower and upper bound of the distinct elements.
@@ -358,14 +354,5 @@ impl Filter {
         let stats = filter.stats();
         let name = filter.spec().name();
         Ok((name, stats.memory_bytes, stats.fill_ratio, filter.seed(), filter.shards()))
-    }
-}
-
-fn answer(answer: PatternAnswer) -> &'static str {
-    match answer {
-        PatternAnswer::Absent => "no",
-        PatternAnswer::Present => "yes",
-        PatternAnswer::PresentApart => "apart",
-        PatternAnswer::Unknown => "unknown",
     }
 }

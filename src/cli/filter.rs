@@ -241,19 +241,14 @@ impl Asked {
         let digester = Digester::new(self.filter.seed());
         ElementQuery::parse(text, &self.label.rule, digester).map_err(UsageError::new)
     }
+}
 
-    fn answer(&self, query: &ElementQuery) -> &'static str {
-        let answers = query.patterns.iter().map(|pattern| {
-            self.filter
-                .contains_where(Pattern { whole: pattern.whole, attributes: &pattern.attributes })
-        });
-        match answers.fold(PatternAnswer::Absent, PatternAnswer::or) {
-            PatternAnswer::Absent => "no",
-            PatternAnswer::Present => "yes",
-            PatternAnswer::PresentApart => "apart",
-            PatternAnswer::Unknown => "unknown",
-        }
-    }
+/// Returns the answer of a saved filter to a question for elements.
+pub fn answer(filter: &SavedFilter, query: &ElementQuery) -> &'static str {
+    let answers = query.patterns.iter().map(|pattern| {
+        filter.contains_where(Pattern { whole: pattern.whole, attributes: &pattern.attributes })
+    });
+    answers.fold(PatternAnswer::Absent, PatternAnswer::or).name()
 }
 
 fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
@@ -281,7 +276,7 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
     }
     let mut answers = AnswerReport::begin(args.format.format, output).context(UNWRITTEN)?;
     let mut answer = |text: &str, query: &ElementQuery| {
-        let answered = answers.answer(text.to_owned(), asked.answer(query));
+        let answered = answers.answer(text.to_owned(), answer(&asked.filter, query));
         answered.context(UNWRITTEN)
     };
     for (text, query) in queries {

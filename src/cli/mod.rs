@@ -51,7 +51,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 pub use describe::describe;
 pub use divided::{DividedPlan, DividedRun, conclude};
-pub use filter::unite;
+pub use filter::{answer, unite};
 use flowsieve::bits::MEMORY_REFUSED;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;

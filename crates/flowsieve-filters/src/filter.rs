@@ -316,6 +316,16 @@ pub enum PatternAnswer {
 }
 
 impl PatternAnswer {
+    /// Returns its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Absent => "no",
+            Self::Present => "yes",
+            Self::PresentApart => "apart",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// Returns the stronger of two answers, which is the answer of both filters together.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
