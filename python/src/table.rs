@@ -4,8 +4,8 @@ use crate::packed::{batch_of, packed_batches, unpacked, unpacked_batch};
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{
-    ArrowPrimitiveType, Float64Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
-    UInt8Type, UInt16Type, UInt64Type,
+    Float64Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType, UInt8Type, UInt16Type,
+    UInt64Type,
 };
 use arrow_array::{
     Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, TimestampNanosecondArray,
@@ -17,7 +17,7 @@ use arrow_schema::{ArrowError, DataType, SchemaRef};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyCapsule, PyList, PyString};
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -212,28 +212,16 @@ fn append<'py>(
 ) -> PyResult<()> {
     values.reserve(array.len());
     match array.data_type() {
-        DataType::Timestamp(_, _) => numbers::<TimestampNanosecondType>(py, array, values),
-        DataType::Int64 => numbers::<Int64Type>(py, array, values),
-        DataType::UInt64 => numbers::<UInt64Type>(py, array, values),
-        DataType::UInt16 => numbers::<UInt16Type>(py, array, values),
-        DataType::UInt8 => numbers::<UInt8Type>(py, array, values),
-        DataType::Float64 => numbers::<Float64Type>(py, array, values),
-        DataType::Boolean => {
-            let truths = array.as_boolean().iter();
-            values.extend(truths.map(|truth| match truth {
-                Some(truth) => PyBool::new(py, truth).to_owned().into_any(),
-                None => py.None().into_bound(py),
-            }));
-            Ok(())
+        DataType::Timestamp(_, _) => {
+            extend(py, array.as_primitive::<TimestampNanosecondType>(), values)
         }
-        DataType::Utf8 => {
-            let texts = array.as_string::<i32>().iter();
-            values.extend(texts.map(|text| match text {
-                Some(text) => PyString::new(py, text).into_any(),
-                None => py.None().into_bound(py),
-            }));
-            Ok(())
-        }
+        DataType::Int64 => extend(py, array.as_primitive::<Int64Type>(), values),
+        DataType::UInt64 => extend(py, array.as_primitive::<UInt64Type>(), values),
+        DataType::UInt16 => extend(py, array.as_primitive::<UInt16Type>(), values),
+        DataType::UInt8 => extend(py, array.as_primitive::<UInt8Type>(), values),
+        DataType::Float64 => extend(py, array.as_primitive::<Float64Type>(), values),
+        DataType::Boolean => extend(py, array.as_boolean(), values),
+        DataType::Utf8 => extend(py, array.as_string::<i32>(), values),
         DataType::Dictionary(key, _) => {
             let dictionary = array.as_any_dictionary();
             let words = dictionary.values().as_string::<i32>();
@@ -261,19 +249,14 @@ fn append<'py>(
     }
 }
 
-fn numbers<'py, T: ArrowPrimitiveType>(
+/// Appends cells as Python objects.
+fn extend<'py>(
     py: Python<'py>,
-    array: &ArrayRef,
+    cells: impl IntoIterator<Item: IntoPyObject<'py>>,
     values: &mut Vec<Bound<'py, PyAny>>,
-) -> PyResult<()>
-where
-    T::Native: IntoPyObject<'py>,
-{
-    for number in array.as_primitive::<T>() {
-        values.push(match number {
-            Some(number) => number.into_bound_py_any(py)?,
-            None => py.None().into_bound(py),
-        });
+) -> PyResult<()> {
+    for cell in cells {
+        values.push(cell.into_bound_py_any(py)?);
     }
     Ok(())
 }
