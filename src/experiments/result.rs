@@ -185,18 +185,14 @@ impl Cell {
     }
 
     pub(super) const fn time(&mut self, measured: Measured) -> &mut Self {
-        self.measured = Some(measured);
         self.is_time = true;
-        self.unit = "ns";
-        self
+        self.unit("ns").measured(measured)
     }
 
     /// Sets a ratio of times. Only the paper's claim is compared with it.
     pub(super) const fn ratio(&mut self, measured: Measured) -> &mut Self {
-        self.measured = Some(measured);
         self.is_time = true;
-        self.unit = "times";
-        self
+        self.unit("times").measured(measured)
     }
 
     pub(super) fn because(&mut self, reason: impl Into<String>) -> &mut Self {
