@@ -23,7 +23,7 @@ use flowsieve::output::{
 };
 use flowsieve::pipeline::{Align, CountSummary, InputResult, PlanError, SliceGrid, Totals};
 use flowsieve::report::{ExportParameters, ExportReport, TopReport};
-use flowsieve::selection::TimeBound;
+use flowsieve::selection::{SelectedPart, TimeBound};
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag, TraceError, TraceErrorKind};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -105,16 +105,12 @@ impl Read for PythonFile {
 }
 
 fn explained(error: PieceError) -> PyErr {
-    match error {
-        PieceError::Plan(error) => failure(&error.to_string(), true, None, None),
-        PieceError::Unreadable(error) => {
-            failure(&error.to_string(), false, Some(error.path.clone()), error.offset)
-        }
-        PieceError::Changed(ref path) => {
-            failure(&error.to_string(), false, Some(path.clone()), None)
-        }
-        error => failure(&error.to_string(), false, None, None),
-    }
+    let (path, offset) = match &error {
+        PieceError::Unreadable(error) => (Some(error.path.clone()), error.offset),
+        PieceError::Changed(path) => (Some(path.clone()), None),
+        _ => (None, None),
+    };
+    failure(&error.to_string(), matches!(error, PieceError::Plan(_)), path, offset)
 }
 
 fn wrong(sentence: &str) -> PyErr {
@@ -252,18 +248,14 @@ impl DividedJob {
             let resolved = plan.trace_mut().resolve(&StopFlag::default());
             resolved.map_err(|error| misused(error.to_string()))?;
             let grid = grid_of(&plan).map_err(explained)?;
-            Ok::<_, PyErr>((plan.trace().selection.clone(), grid))
+            Ok::<_, PyErr>((SelectedPart::from(&plan.trace().selection), grid))
         })?;
-        let at = |bound| match bound {
-            Some(TimeBound::At(ns)) => Some(ns),
-            _ => None,
-        };
         let job = Job {
             version: VERSION.to_owned(),
             words,
             inputs,
-            from_ns: at(selection.from),
-            to_ns: at(selection.to),
+            from_ns: selection.from_ns,
+            to_ns: selection.to_ns,
             first_ns: grid.origin_ns(),
             width_ns: grid.width_ns(),
             shards,

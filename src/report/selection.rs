@@ -35,12 +35,12 @@ pub(super) fn trace_columns() -> Columns<TracePlan> {
 /// The columns of a selection.
 pub(super) fn selection_columns() -> Columns<Selection> {
     let columns = columns! { field selected: Selection;
-        where = expression(selected), WHERE_DOC;
+        where = SelectedPart::from(selected).expression, WHERE_DOC;
         from = begin_text(selected),
             "earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe";
-        from_ns = selected.from.and_then(nanoseconds), "the same in nanoseconds since the epoch";
+        from_ns = SelectedPart::from(selected).from_ns, "the same in nanoseconds since the epoch";
         to = end_text(selected), "packets at this time or later were not selected";
-        to_ns = selected.to.and_then(nanoseconds), "the same in nanoseconds since the epoch";
+        to_ns = SelectedPart::from(selected).to_ns, "the same in nanoseconds since the epoch";
         timezone = selected.zone.name(), "zone in which times are shown (`--timezone`)";
     };
     with_toy(columns)
@@ -60,19 +60,6 @@ fn with_toy(columns: Columns<Selection>) -> Columns<Selection> {
     columns.field("toy_least", |selected| u64::from(selected.toy_least))
 }
 
-/// A bound in nanoseconds since the epoch; `None` if it is relative.
-fn nanoseconds(bound: TimeBound) -> Option<i64> {
-    match bound {
-        TimeBound::At(time_ns) => Some(time_ns),
-        TimeBound::AfterStart(_) | TimeBound::BeforeEnd(_) => None,
-    }
-}
-
-/// The text of the capture filter.
-fn expression(selection: &Selection) -> Option<String> {
-    selection.capture_filter.as_ref().map(|filter| filter.text().to_owned())
-}
-
 fn begin_text(selection: &Selection) -> Option<String> {
     selection.from.map(|from| bound(from, selection.zone))
 }
@@ -84,7 +71,7 @@ fn end_text(selection: &Selection) -> Option<String> {
 /// Which packets are selected; `None` if all are.
 pub(crate) fn part_words(selection: &Selection) -> Option<String> {
     let parts = [
-        ("where", expression(selection)),
+        ("where", SelectedPart::from(selection).expression),
         ("from", begin_text(selection)),
         ("before", end_text(selection)),
     ];
