@@ -95,12 +95,6 @@ pub(crate) fn writer() -> Option<HostWriter> {
 /// Standard output of a host.
 pub(crate) struct HostWriter(Arc<dyn Host>);
 
-impl std::fmt::Debug for HostWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("HostWriter")
-    }
-}
-
 impl io::Write for HostWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)?;

@@ -99,7 +99,6 @@ impl OdArgs {
 }
 
 /// The files of all pairs and of the page, which are open, and what goes into them.
-#[derive(Debug)]
 pub(crate) struct Od<'a> {
     args: &'a OdArgs,
     key: Option<AnonymizeKey>,

@@ -85,7 +85,6 @@ impl Partials {
 
 /// A destination of results. A file appears only if the output is committed, or if it is dropped
 /// after the run has failed; otherwise what was written is dropped.
-#[derive(Debug)]
 pub(crate) struct Output {
     /// `None` once it is committed or dropped, or was closed by its reader.
     out: Option<BufWriter<Target>>,
@@ -96,7 +95,6 @@ pub(crate) struct Output {
     partials: Partials,
 }
 
-#[derive(Debug)]
 enum Target {
     Standard(io::Stdout),
     Host(HostWriter),

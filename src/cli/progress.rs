@@ -6,7 +6,7 @@ use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
 use flowsieve_engine::internal::spawn;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -20,12 +20,6 @@ pub(crate) struct Progress {
     stop: StopFlag,
     /// The program that runs the command, if it is not a shell, and the number of bytes.
     host: Option<(Arc<dyn Host>, Option<u64>)>,
-}
-
-impl fmt::Debug for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Progress").field("bar", &self.bar).finish_non_exhaustive()
-    }
 }
 
 /// The bytes of inputs at their end, and the counters of those that are open.

@@ -8,7 +8,6 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 /// A filter that a command reads and replaces: locked, and as it was then.
-#[derive(Debug)]
 pub(crate) struct Replaced {
     pub(crate) path: PathBuf,
     /// Locked as long as it is open.

@@ -42,7 +42,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// A run of a command.
-#[derive(Debug)]
 pub(crate) struct Run {
     /// The command line.
     words: Vec<OsString>,

@@ -11,7 +11,6 @@ use crate::pipeline::{Traffic, TrafficPair};
 use std::collections::{HashMap, HashSet};
 
 /// A capture with its traffic per second.
-#[derive(Debug)]
 pub(super) struct Busy {
     pub(super) capture: ExperimentCapture,
     /// Distinct pairs of its fullest second.

@@ -26,7 +26,6 @@ const LEAST: u64 = 100;
 const EXACT_LIMIT_BYTES: u64 = 1 << 30;
 
 /// A capture to experiment with.
-#[derive(Debug)]
 pub(super) struct ExperimentCapture {
     /// Its name for people: the file's, without the folder.
     pub(super) name: String,

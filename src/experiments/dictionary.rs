@@ -12,7 +12,6 @@ use std::hint::black_box;
 pub(super) type WordSet<'a> = hashbrown::HashSet<&'a [u8], ahash::RandomState>;
 
 /// Ratios of the times of a word.
-#[derive(Debug)]
 pub(super) struct WordTimes {
     /// Time to add a word and to ask for it: the set's to the filter's.
     pub(super) set_per_filter: [Measured; 2],

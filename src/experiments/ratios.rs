@@ -6,7 +6,6 @@ use std::hint::black_box;
 use std::time::Instant;
 
 /// Nanoseconds of each operation, by round.
-#[derive(Debug)]
 pub(super) struct Times(Vec<Vec<f64>>);
 
 /// The method, for the remarks of an experiment.

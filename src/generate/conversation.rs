@@ -37,7 +37,6 @@ struct Recent {
 }
 
 /// Generates all packets that are neither DNS nor repeats.
-#[derive(Debug)]
 pub(super) struct Conversations {
     key: u64,
     plan: GeneratePlan,

@@ -38,7 +38,6 @@ struct Question {
 }
 
 /// Generates DNS messages: queries and answers in turn.
-#[derive(Debug)]
 pub(super) struct DnsTalk {
     key: u64,
     plan: GeneratePlan,

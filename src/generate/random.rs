@@ -11,7 +11,6 @@ pub(super) fn mix(value: u64) -> u64 {
 }
 
 /// `SplitMix64`: a counter in golden-ratio steps, scrambled.
-#[derive(Debug)]
 pub(super) struct Random {
     state: u64,
 }
@@ -43,7 +42,6 @@ const OCTAVE_BITS: u32 = 10;
 /// Ranks `1..=n` under Zipf's law with exponent 1, by the continuous inverse `n^u` for `u` in
 /// `[0, 1)`: `n^u = 2^(u log2 n)`, where the power of two comes from a table of one octave with
 /// linear interpolation (relative error below 10^-7).
-#[derive(Debug)]
 pub(super) struct Zipf {
     /// `log2 n` with 32 fractional bits.
     log2: u64,

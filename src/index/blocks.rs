@@ -32,7 +32,6 @@ pub(super) fn seal(content: &mut Vec<u8>) -> FileMark {
 }
 
 /// A file whose blocks are read when they are needed.
-#[derive(Debug)]
 pub(super) struct Blocks {
     path: PathBuf,
     file: RefCell<File>,

@@ -13,7 +13,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The values of a region for the global level, and its filters.
-#[derive(Debug)]
 pub(super) struct RegionKeys {
     pub(super) keys: Vec<Digest>,
     pub(super) filters: Vec<u8>,
@@ -66,7 +65,6 @@ pub(super) fn filters_of(
 }
 
 /// A region that is not written yet.
-#[derive(Debug)]
 pub(super) struct BuiltRegion {
     /// Without its node and the places of its files and filters.
     region: Region,

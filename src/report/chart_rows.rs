@@ -9,7 +9,6 @@ use super::svg::written;
 const MOST_ROWS: usize = 1000;
 
 /// The places on the horizontal axis that have a row.
-#[derive(Debug)]
 pub(super) struct LineRows {
     /// The places, ascending.
     pub(super) x: Vec<f64>,

@@ -16,7 +16,6 @@ const BARS: u64 = 16;
 const COLOURS: usize = 8;
 
 /// The slices of the figures over time, and their names.
-#[derive(Debug)]
 pub(super) struct Series<'a> {
     pub(super) slices: &'a [SliceResult],
     /// Number of slices before thinning out.

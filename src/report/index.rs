@@ -23,7 +23,6 @@ const DECIMALS: usize = 6;
 const WRAPPING: Wrapping = Wrapping { width: usize::MAX, hanging: 4 };
 
 /// An answer.
-#[derive(Debug)]
 pub(super) struct Answer {
     capture: String,
     region: usize,

@@ -164,7 +164,6 @@ pub(super) fn rfc3339(ns: i64, zone: Zone) -> String {
 }
 
 /// Cache of the texts of recent seconds: many rows have times within the same few seconds.
-#[derive(Debug)]
 pub(super) struct RecentSeconds(Vec<(i64, String)>);
 
 /// Capacity of the cache.

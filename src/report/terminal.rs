@@ -88,7 +88,6 @@ impl TerminalStyle {
 }
 
 /// A table as text.
-#[derive(Debug)]
 pub(super) struct TableLines {
     pub(super) head: Vec<String>,
     /// The rows, each of one or more lines.

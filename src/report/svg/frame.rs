@@ -78,7 +78,6 @@ pub(super) fn short(text: &str) -> String {
 }
 
 /// The surroundings of a drawing.
-#[derive(Debug)]
 pub(super) struct FigureFrame<'a> {
     pub(super) figure: &'a Figure,
     /// The legend.

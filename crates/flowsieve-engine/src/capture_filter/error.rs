@@ -64,7 +64,6 @@ impl fmt::Display for FilterError {
 impl std::error::Error for FilterError {}
 
 /// A problem at a place, before the expression is added to it.
-#[derive(Debug)]
 pub(super) struct Problem {
     pub(super) sentence: String,
     pub(super) place: Range<usize>,

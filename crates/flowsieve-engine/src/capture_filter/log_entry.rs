@@ -8,7 +8,6 @@ use crate::trace::{self, LogBatch, LogContent, LogQuestion};
 use std::net::IpAddr;
 
 /// A record.
-#[derive(Debug)]
 pub(super) struct LogEntry<'a> {
     pub(super) log: LogBatch<'a>,
     pub(super) entry: &'a trace::LogEntry,

@@ -14,7 +14,6 @@ use crate::trace::LinkType;
 struct CutShort;
 
 /// A captured frame. Its network and transport layers are located once, when they are first needed.
-#[derive(Debug)]
 pub(super) struct Packet<'a> {
     link: LinkType,
     frame: &'a [u8],

@@ -22,7 +22,6 @@ pub(super) struct CandidateTally {
 }
 
 /// A structure and its state.
-#[derive(Debug)]
 pub(super) struct Candidate {
     spec: CounterSpec,
     counter: Counter,

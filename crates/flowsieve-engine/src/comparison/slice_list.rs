@@ -52,7 +52,6 @@ impl SliceList {
 }
 
 /// A closed slice: its number, its truth, and its list while that is kept.
-#[derive(Debug)]
 pub(super) struct ClosedList {
     /// Number of the slice in the grid.
     pub(super) index: i64,

@@ -32,7 +32,6 @@ impl Counted {
 }
 
 /// The distinct elements of a slice and the distinct values of combinations of their attributes.
-#[derive(Debug)]
 pub(super) struct SliceSets {
     /// One for each combination that is counted.
     sets: Vec<Distinct>,
@@ -45,7 +44,6 @@ pub(super) struct SliceSets {
 }
 
 /// Distinct byte strings.
-#[derive(Debug)]
 enum Distinct {
     /// The faster one.
     Set(ExactSet),

@@ -21,7 +21,6 @@ static OCTETS: [([u8; 4], usize); 256] = {
 };
 
 /// Letters of ASCII in a place where they are checked a word at a time.
-#[derive(Debug)]
 #[repr(align(8))]
 pub(crate) struct Aligned<const N: usize>(pub(crate) [u8; N]);
 

@@ -47,7 +47,6 @@ impl Batch for KeyBatch {
 }
 
 /// Makes keys in the threads that read, where a key needs nothing but the packet's bytes.
-#[derive(Debug)]
 pub(super) struct KeyBatchBuilder(pub(super) Keyer);
 
 impl BatchBuilder for KeyBatchBuilder {

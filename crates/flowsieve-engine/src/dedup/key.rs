@@ -29,7 +29,6 @@ const SECRET_BYTES: usize = 192;
 pub(super) type Key = (u128, Option<DropKind>);
 
 /// Turns packets into keys.
-#[derive(Debug)]
 pub(super) struct Keyer {
     by: Sameness,
     distinguish: Difference,

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 const MOST_SLICES: usize = 1 << 16;
 
 /// The slices met so far.
-#[derive(Debug)]
 pub(super) struct Slices {
     width_ns: i64,
     zone: Zone,

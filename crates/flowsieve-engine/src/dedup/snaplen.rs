@@ -6,7 +6,6 @@ use crate::trace::{PacketRef, RecordBatch, RecordRef};
 use std::ops::Range;
 
 /// Cuts packets.
-#[derive(Debug)]
 pub(super) struct Cutter {
     snap: SnapLength,
     tunnel: Tunnel,

@@ -50,7 +50,6 @@ struct Entry {
 }
 
 /// The window.
-#[derive(Debug)]
 pub(super) struct Window {
     ring: Vec<Entry>,
     heads: Vec<u32>,

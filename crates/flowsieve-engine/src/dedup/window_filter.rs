@@ -21,7 +21,6 @@ const PROBES: u32 = 5;
 const TURNS: usize = 3;
 
 /// A filter for a window of some packets.
-#[derive(Debug)]
 pub(super) enum WindowFilter {
     Removable(Box<dyn MembershipFilter>),
     Rotating(Box<Rotating>),
@@ -87,7 +86,6 @@ impl WindowFilter {
 }
 
 /// Three Bloom filters that take turns.
-#[derive(Debug)]
 pub(super) struct Rotating {
     /// The one that is filled, then the others, from the youngest on.
     turns: [SubsetFilter; TURNS],

@@ -40,7 +40,6 @@ pub struct PieceReader {
 }
 
 /// A shard of a slice that is not emitted yet.
-#[derive(Debug)]
 struct OpenShard {
     packets: u64,
     elements: u64,

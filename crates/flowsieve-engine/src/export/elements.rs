@@ -60,7 +60,6 @@ impl ElementRows {
 }
 
 /// Memory of elements that left.
-#[derive(Debug)]
 pub(super) struct ElementMemory {
     table: Weak<SliceTable>,
     bytes: u64,

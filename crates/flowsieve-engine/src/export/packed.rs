@@ -20,7 +20,6 @@ use std::ops::Range;
 
 /// Makes what packets show: digests are those of the elements, or of the packets if each is a row,
 /// and bytes the compact form.
-#[derive(Debug)]
 pub(crate) struct PackedSightingBuilder {
     builder: SightingBatchBuilder,
     form: PackedForm,
@@ -119,7 +118,6 @@ impl<'a> Packed<'a> {
 }
 
 /// Rows of one shard of a slice, filled from sightings in compact form.
-#[derive(Debug)]
 pub(crate) struct PackedRows {
     form: PackedForm,
     hasher: ahash::RandomState,

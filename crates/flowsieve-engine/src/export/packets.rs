@@ -20,7 +20,6 @@ impl Rows for ExportRows {
 }
 
 /// Makes rows.
-#[derive(Debug)]
 pub(super) struct PacketRowBuilder {
     decoder: PacketDecoder,
 }

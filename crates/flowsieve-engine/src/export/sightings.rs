@@ -60,7 +60,6 @@ impl Rows for Sightings {
 }
 
 /// Makes sightings.
-#[derive(Debug)]
 pub(super) struct SightingBatchBuilder {
     kind: ElementKind,
     mask: KeyMask,

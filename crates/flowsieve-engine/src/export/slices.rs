@@ -54,7 +54,6 @@ impl Order {
 }
 
 /// An open slice.
-#[derive(Debug)]
 struct Slice {
     index: i64,
     table: SliceTable,

@@ -11,7 +11,6 @@ use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, TraceBatch};
 use std::sync::Arc;
 
 /// Makes batches of flow keys.
-#[derive(Debug)]
 pub(super) struct FlowBatchBuilder {
     decoder: PacketDecoder,
     bidirectional: bool,

@@ -32,7 +32,6 @@ struct Compact {
 
 /// Makes packets of flows: their digests are those of the flows' keys, and their bytes the compact
 /// form.
-#[derive(Debug)]
 pub(crate) struct PackedFlowBuilder {
     builder: FlowBatchBuilder,
     digester: Digester,
@@ -107,7 +106,6 @@ impl<'a> Packed<'a> {
 }
 
 /// The table of live flows, filled from packets in compact form.
-#[derive(Debug)]
 pub(crate) struct PackedFlows {
     table: FlowTable,
     bidirectional: bool,

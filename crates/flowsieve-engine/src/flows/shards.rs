@@ -26,7 +26,6 @@ use std::thread::{self, ThreadId};
 const PREFETCHED: usize = 64;
 
 /// The shards.
-#[derive(Debug)]
 pub(super) struct Shards {
     each: Vec<Shard>,
     /// Memory of all flows, as the tables reckon it.
@@ -38,7 +37,6 @@ pub(super) struct Shards {
     done: Mutex<Done>,
 }
 
-#[derive(Debug)]
 struct Shard {
     waiting: Mutex<Waiting>,
     table: Mutex<FlowTable>,

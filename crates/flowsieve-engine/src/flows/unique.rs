@@ -56,7 +56,6 @@ fn filter_spec(bytes: u64) -> FilterSpec {
 }
 
 /// The flows that were seen.
-#[derive(Debug)]
 struct Seen {
     answer: Answer,
     exact_limit_bytes: u64,
@@ -66,7 +65,6 @@ struct Seen {
 }
 
 /// The memory of what was seen.
-#[derive(Debug)]
 enum Answer {
     /// Flows with their hashes.
     Exact(HashTable<(u64, FlowKey)>),

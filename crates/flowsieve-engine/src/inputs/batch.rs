@@ -143,7 +143,6 @@ impl Batch for Times {
 }
 
 /// Builds batches of times.
-#[derive(Debug)]
 pub(crate) struct TimeBuilder;
 
 impl BatchBuilder for TimeBuilder {

@@ -9,7 +9,6 @@ pub(crate) const A_WHILE: Duration = Duration::from_millis(50);
 const WITNESSES: usize = 4;
 
 /// The time in the capture, by its packets alone.
-#[derive(Debug)]
 pub(crate) struct PacketClock {
     /// Times of the last packets, in a ring.
     last_ns: [i64; WITNESSES],
@@ -41,7 +40,6 @@ impl PacketClock {
 }
 
 /// The time in the capture: that of the packets, and while none arrive, that of this machine.
-#[derive(Debug)]
 pub(crate) struct CaptureClock {
     packets: PacketClock,
     /// Arrivals of the last packets, in the same ring.

@@ -27,7 +27,6 @@ const FILE_BYTES: u64 = 64 << 20;
 const FILE_BYTES_IN_MEMORY: usize = 4 << 20;
 
 /// Closed slices that can be counted on.
-#[derive(Debug)]
 pub(super) struct Recent {
     /// Slices, and bytes of their elements, at most.
     limits: (usize, u64),
@@ -38,7 +37,6 @@ pub(super) struct Recent {
     file: Option<JournalFile>,
 }
 
-#[derive(Debug)]
 struct Closed {
     sum: SliceSum,
     /// `None` if the journal was too long, could not be written, or was taken.
@@ -49,14 +47,12 @@ struct Closed {
 
 type SharedFile = Rc<RefCell<SpooledTempFile>>;
 
-#[derive(Debug)]
 struct JournalFile {
     file: SharedFile,
     bytes: u64,
 }
 
 /// Where a journal stands. The file lives as long as a journal in it does.
-#[derive(Debug)]
 struct Extent {
     file: SharedFile,
     offset: u64,

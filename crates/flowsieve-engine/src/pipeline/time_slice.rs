@@ -118,7 +118,6 @@ pub(crate) enum Place {
 /// least recently used one was not used for [`IDLE_PACKETS`], that one is closed: in a trace in time order
 /// it is the oldest; and a single packet with a wild time, or two clocks an hour apart, take one
 /// place each and disturb no other slice.
-#[derive(Debug)]
 pub(crate) struct OpenSlices {
     grid: SliceGrid,
     capacity: usize,
@@ -133,7 +132,6 @@ pub(crate) struct OpenSlices {
 /// stay open as long as there is place.
 const IDLE_PACKETS: u64 = 1 << 16;
 
-#[derive(Debug)]
 struct Open {
     index: i64,
     start_ns: i64,

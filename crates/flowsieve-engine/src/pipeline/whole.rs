@@ -379,7 +379,6 @@ impl NewElements {
 }
 
 /// The whole over all shards, slice by slice.
-#[derive(Debug)]
 pub(crate) struct WholeSums {
     shards: Vec<WholeTally>,
     /// For each shard the next slice of its exact map and of its sample.

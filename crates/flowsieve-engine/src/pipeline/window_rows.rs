@@ -5,7 +5,6 @@ use super::time_slice::SliceGrid;
 use std::collections::VecDeque;
 
 /// The panes of the last window. Panes come in the order of time.
-#[derive(Debug)]
 pub(super) struct WindowRows {
     panes: u16,
     grid: SliceGrid,

@@ -19,7 +19,6 @@ pub(super) struct Run {
 }
 
 /// Writes items to a temporary file.
-#[derive(Debug)]
 pub(super) struct RunWriter {
     out: BufWriter<File>,
     items: u64,
@@ -27,7 +26,6 @@ pub(super) struct RunWriter {
 }
 
 /// Reads them again.
-#[derive(Debug)]
 pub(super) struct RunReader {
     from: BufReader<File>,
     left: u64,

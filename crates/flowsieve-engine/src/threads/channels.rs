@@ -31,7 +31,6 @@ pub(crate) trait Channels {
 }
 
 /// The next item, or the end.
-#[derive(Debug)]
 pub(crate) enum Next<T> {
     Item(T),
     /// Every sender is gone.

@@ -54,7 +54,6 @@ fn has_mark(head: &[u8]) -> bool {
 const MARK_BYTES: usize = 7;
 
 /// A C-DNS file.
-#[derive(Debug)]
 pub(super) struct Cdns {
     /// Ticks per second, for each of the parameters that a block may name.
     ticks: Vec<u64>,

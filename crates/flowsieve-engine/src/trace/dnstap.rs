@@ -38,7 +38,6 @@ pub(super) const FORMAT: Format = Format {
 const CONTENT_TYPE: &[u8] = b"protobuf:dnstap.Dnstap";
 
 /// A dnstap file.
-#[derive(Debug)]
 pub(super) struct Dnstap {
     frames: Frames,
     types: DnstapTypes,

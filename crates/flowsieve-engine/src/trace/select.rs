@@ -17,7 +17,6 @@ pub trait Select: fmt::Debug + Send + Sync {
 }
 
 /// The selection for one capture, and the number of packets or records that it excluded.
-#[derive(Debug)]
 pub(super) struct Chooser {
     select: Arc<dyn Select>,
     /// For each packet of the present batch whether it is wanted.

@@ -14,7 +14,6 @@ const RECORD_HEADER_BYTES: usize = 16;
 const LARGEST_SNAP_LENGTH: u32 = 262_144;
 
 /// A pcap file being written.
-#[derive(Debug)]
 pub(super) struct PcapWriter {
     single_input: bool,
     /// No captured length exceeds this.
