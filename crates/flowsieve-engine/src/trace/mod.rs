@@ -25,6 +25,7 @@ mod error;
 mod eve;
 #[cfg(test)]
 mod eve_tests;
+mod failure_as_end;
 mod follow;
 mod followed_files;
 mod format;

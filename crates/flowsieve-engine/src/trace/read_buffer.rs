@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use super::ahead::ReadAhead;
 use super::error::ReadError;
+use super::failure_as_end::FailureAsEnd;
 
 /// Size of the buffer. Large enough that `read` costs little a packet, small enough that what was
 /// just read is still in the second-level cache when it is decoded, and that a short capture does
@@ -29,7 +30,7 @@ const LINE: usize = 64;
 /// It has room for one line more than its capacity, so that what is unread can be moved to the
 /// place behind which the next read begins where it should in its line.
 pub(super) struct ReadBuffer {
-    source: Box<dyn Read + Send>,
+    source: FailureAsEnd<Box<dyn Read + Send>>,
     memory: Vec<u8>,
     /// Place in the memory at which the buffer begins: the first cache line.
     origin: usize,
@@ -40,8 +41,6 @@ pub(super) struct ReadBuffer {
     /// Offset in the stream of the first byte of the buffer; wraps around where that would lie
     /// before the first byte of the stream.
     base: u64,
-    ended: bool,
-    failure: Option<io::Error>,
 }
 
 impl ReadBuffer {
@@ -53,22 +52,20 @@ impl ReadBuffer {
     pub(super) fn for_bytes(source: Box<dyn Read + Send>, bytes: u64) -> Self {
         let most = usize::try_from(bytes).unwrap_or(usize::MAX);
         Self {
-            source,
+            source: FailureAsEnd::new(source),
             memory: Vec::new(),
             origin: 0,
             first_capacity: most.clamp(LEAST_BYTES, BUFFER_BYTES),
             start: 0,
             end: 0,
             base: 0,
-            ended: false,
-            failure: None,
         }
     }
 
     /// Reads the source ahead in another thread from now on, if the system gives one.
     pub(super) fn read_ahead(&mut self) {
         let idle = Box::new(io::empty());
-        self.source = ReadAhead::start(std::mem::replace(&mut self.source, idle));
+        self.source.inner = ReadAhead::start(std::mem::replace(&mut self.source.inner, idle));
     }
 
     /// Returns the whole buffer up to the last byte read; positions of packets refer to it.
@@ -93,7 +90,7 @@ impl ReadBuffer {
     /// Discards the buffer: the source continues at this offset in the stream.
     pub(super) fn restart(&mut self, offset: u64) {
         (self.start, self.end, self.base) = (0, 0, offset);
-        (self.ended, self.failure) = (false, None);
+        (self.source.ended, self.source.failure) = (false, None);
     }
 
     pub(super) fn consume(&mut self, count: usize) {
@@ -178,7 +175,7 @@ impl ReadBuffer {
 
     /// Returns whether the source has no more bytes.
     pub(super) fn is_complete(&self) -> bool {
-        self.ended
+        self.source.ended
     }
 
     fn allocate(&mut self) {
@@ -215,24 +212,12 @@ impl ReadBuffer {
     /// Reads once, to positions `from..to`; returns 0 at the end of the stream or when the source
     /// has failed.
     fn read_into(&mut self, from: usize, to: usize) -> usize {
-        while !self.ended {
-            let room = &mut self.memory[self.origin + from..self.origin + to];
-            match self.source.read(room) {
-                Ok(0) => self.ended = true,
-                Ok(count) => return count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.failure = Some(error);
-                    self.ended = true;
-                }
-            }
-        }
-        0
+        self.source.read(&mut self.memory[self.origin + from..self.origin + to])
     }
 
     /// Returns the failure of the source, once, if it has failed.
     pub(super) fn raise_failure(&mut self) -> Result<(), ReadError> {
-        match self.failure.take() {
+        match self.source.failure.take() {
             Some(error) => {
                 let offset = self.base.wrapping_add(self.end as u64);
                 Err(ReadError::from_io(error, offset))
@@ -260,7 +245,7 @@ impl Read for ReadBuffer {
             self.end = 0;
             self.allocate();
             self.end = self.read_into(0, self.capacity());
-            if let (0, Some(error)) = (self.end, self.failure.take()) {
+            if let (0, Some(error)) = (self.end, self.source.failure.take()) {
                 return Err(error);
             }
         }

@@ -3,6 +3,7 @@
 //! The codec still gets every byte, in reads of the lengths that it would have without workers: so
 //! what it makes of damage is the same.
 
+use crate::trace::failure_as_end::FailureAsEnd;
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ impl AsRef<[u8]> for Bytes {
 }
 
 pub(super) struct Ahead {
-    source: Box<dyn Read + Send>,
+    source: FailureAsEnd<Box<dyn Read + Send>>,
     /// Parts that were cut off and that the codec did not read yet, each with its offset.
     parts: VecDeque<(u64, Bytes)>,
     /// Bytes behind them that were read.
@@ -32,21 +33,17 @@ pub(super) struct Ahead {
     position: u64,
     /// Offset of the next byte of the source.
     source_position: u64,
-    ended: bool,
-    failure: Option<io::Error>,
 }
 
 impl Ahead {
     pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
         Self {
-            source,
+            source: FailureAsEnd::new(source),
             parts: VecDeque::new(),
             rest: Vec::new(),
             spare: Vec::new(),
             position: 0,
             source_position: 0,
-            ended: false,
-            failure: None,
         }
     }
 
@@ -80,21 +77,13 @@ impl Ahead {
     pub(super) fn look(&mut self, count: usize) -> Option<&[u8]> {
         while self.rest.len() < count {
             let before = self.rest.len();
-            if self.ended || self.rest.try_reserve(READ_BYTES).is_err() {
+            if self.source.ended || self.rest.try_reserve(READ_BYTES).is_err() {
                 return None;
             }
             self.rest.resize(before + READ_BYTES, 0);
             let read = self.source.read(&mut self.rest[before..]);
-            self.rest.truncate(before + *read.as_ref().unwrap_or(&0));
-            match read {
-                Ok(0) => self.ended = true,
-                Ok(count) => self.source_position += count as u64,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.failure = Some(error);
-                    self.ended = true;
-                }
-            }
+            self.rest.truncate(before + read);
+            self.source_position += read as u64;
         }
         Some(&self.rest)
     }
@@ -165,18 +154,18 @@ impl Read for Ahead {
         if known == target.len() {
             return Ok(known);
         }
-        if self.ended {
-            return match self.failure.take() {
+        if self.source.ended {
+            return match self.source.failure.take() {
                 Some(error) if known == 0 => Err(error),
                 failure => {
-                    self.failure = failure;
+                    self.source.failure = failure;
                     Ok(known)
                 }
             };
         }
-        match self.source.read(&mut target[known..]) {
+        match self.source.inner.read(&mut target[known..]) {
             Ok(0) => {
-                self.ended = true;
+                self.source.ended = true;
                 Ok(known)
             }
             Ok(count) => {
@@ -190,8 +179,8 @@ impl Read for Ahead {
             Err(error) if known == 0 => Err(error),
             Err(error) => {
                 if error.kind() != io::ErrorKind::Interrupted {
-                    self.failure = Some(error);
-                    self.ended = true;
+                    self.source.failure = Some(error);
+                    self.source.ended = true;
                 }
                 Ok(known)
             }

@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use super::ahead::Ahead;
+use crate::trace::failure_as_end::FailureAsEnd;
 
 const INPUT_BYTES: usize = 128 * 1024;
 
@@ -11,29 +12,25 @@ const INPUT_BYTES: usize = 128 * 1024;
 const FIRST_BYTES: usize = 4 * 1024;
 
 pub(super) struct Input {
-    source: Ahead,
+    source: FailureAsEnd<Ahead>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
     /// Offset in the stream of the first byte of the buffer.
     base: u64,
-    ended: bool,
     /// A codec asked for more than there is.
     overdrawn: bool,
-    failure: Option<io::Error>,
 }
 
 impl Input {
     pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
         Self {
-            source: Ahead::new(source),
+            source: FailureAsEnd::new(Ahead::new(source)),
             buffer: Vec::new(),
             start: 0,
             end: 0,
             base: 0,
-            ended: false,
             overdrawn: false,
-            failure: None,
         }
     }
 
@@ -44,7 +41,7 @@ impl Input {
 
     /// Returns the buffered bytes, at least `count` (few) unless the input ends before.
     pub(super) fn peek(&mut self, count: usize) -> &[u8] {
-        if self.end - self.start < count && !self.ended {
+        if self.end - self.start < count && !self.source.ended {
             match self.buffer.len() {
                 0 => self.buffer = vec![0; FIRST_BYTES],
                 FIRST_BYTES => self.buffer.resize(INPUT_BYTES, 0),
@@ -54,16 +51,8 @@ impl Input {
             self.base += self.start as u64;
             self.end -= self.start;
             self.start = 0;
-            while self.end < count && !self.ended {
-                match self.source.read(&mut self.buffer[self.end..]) {
-                    Ok(0) => self.ended = true,
-                    Ok(got) => self.end += got,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => {
-                        self.failure = Some(error);
-                        self.ended = true;
-                    }
-                }
+            while self.end < count && !self.source.ended {
+                self.end += self.source.read(&mut self.buffer[self.end..]);
             }
         }
         &self.buffer[self.start..self.end]
@@ -71,7 +60,7 @@ impl Input {
 
     /// Returns whether more would have to be read from the source.
     pub(super) fn is_drained(&self) -> bool {
-        self.start == self.end && !self.ended
+        self.start == self.end && !self.source.ended
     }
 
     pub(super) fn consume(&mut self, count: usize) {
@@ -84,7 +73,7 @@ impl Input {
         while count > 0 {
             // A buffer that would be read and consumed as a whole need not be copied.
             let is_whole = self.start == self.end && self.buffer.len() == INPUT_BYTES;
-            if is_whole && count >= INPUT_BYTES as u64 && self.source.pass(INPUT_BYTES) {
+            if is_whole && count >= INPUT_BYTES as u64 && self.source.inner.pass(INPUT_BYTES) {
                 self.base += (self.start + INPUT_BYTES) as u64;
                 (self.start, self.end) = (0, 0);
                 count -= INPUT_BYTES as u64;
@@ -105,12 +94,12 @@ impl Input {
     pub(super) fn go_on_ahead(&mut self) -> bool {
         let here = self.offset();
         let buffered = &self.buffer[self.start..self.end];
-        self.source.go_on_at(here, buffered)
+        self.source.inner.go_on_at(here, buffered)
     }
 
     /// Returns the source, which can be read ahead; the codec's reads stay the same.
     pub(super) fn ahead(&mut self) -> &mut Ahead {
-        &mut self.source
+        &mut self.source.inner
     }
 
     /// Returns whether only zero bytes (of a tape block, say) are left; consumes them.
@@ -144,7 +133,7 @@ impl Input {
 
     /// Returns the error of the source, which codecs see as an end.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
-        self.failure.take()
+        self.source.failure.take()
     }
 }
 
@@ -154,7 +143,7 @@ impl Read for Input {
         let count = self.available().len().min(target.len());
         target[..count].copy_from_slice(&self.buffer[self.start..self.start + count]);
         self.consume(count);
-        self.overdrawn |= count < target.len() && self.ended;
+        self.overdrawn |= count < target.len() && self.source.ended;
         Ok(count)
     }
 }
@@ -171,8 +160,8 @@ impl Read for Plain {
         }
         match input.take_failure() {
             Some(error) => Err(error),
-            None if input.ended => Ok(0),
-            None => input.source.read(target),
+            None if input.source.ended => Ok(0),
+            None => input.source.inner.read(target),
         }
     }
 }
