@@ -131,7 +131,7 @@ pub(super) fn refuse(
     output: &OutputArgs,
     whole: &[(bool, &str)],
 ) -> Result<(), UsageError> {
-    if output.has_summary() {
+    if output.summary.is_some() {
         return Err(UsageError::new(
             "a run that is divided among machines writes no --summary; leave it out, and take --format json, which has the same",
         ));

@@ -575,11 +575,6 @@ impl OutputArgs {
     pub(super) fn files(&self) -> [(&'static str, Option<&Path>); 2] {
         [("--output", self.path()), ("--summary", self.summary.as_deref())]
     }
-
-    /// Returns whether a file for the summary is named.
-    pub(super) fn has_summary(&self) -> bool {
-        self.summary.is_some()
-    }
 }
 
 // Whether progress and remarks are shown.

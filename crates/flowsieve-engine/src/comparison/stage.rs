@@ -118,7 +118,7 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
             self.new.clear();
             self.new.extend(0..elements.len() as u32);
         }
-        if !sets.is_over_limit() && list.extend(elements, &self.new, &self.asking).is_none() {
+        if !sets.over_limit && list.extend(elements, &self.new, &self.asking).is_none() {
             sets.give_up(&self.asking.counted);
         }
         elements.clear();
@@ -130,7 +130,7 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
         self.reach(slot.max(closing.next.unwrap_or(0)));
         let mut list = take(&mut self.open[slot].1);
         let sets = &self.open[slot].0;
-        let (counts, floors) = (sets.counts(), sets.floors());
+        let (counts, floors) = (sets.counts(), sets.floors);
         if counts.is_some() && self.plan.asks() {
             let next = closing.next.map(|next| &self.open[next].0);
             let questions = || self.asking.questions(sets, next, closing.slice.index);

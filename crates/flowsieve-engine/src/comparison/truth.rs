@@ -36,9 +36,10 @@ pub(super) struct SliceSets {
     /// One for each combination that is counted.
     sets: Vec<Distinct>,
     limit: u64,
-    over_limit: bool,
+    /// There is no truth about the slice.
+    pub(super) over_limit: bool,
     part: Vec<u8>,
-    floors: Floors,
+    pub(super) floors: Floors,
     /// Elements as a combined array of addresses joined by XOR sees them; `None` if nothing asks for it.
     xored: Option<Distinct>,
 }
@@ -164,15 +165,6 @@ impl SliceSets {
             *new_sets += u64::from(has_new_value || is_new);
         }
         Some(())
-    }
-
-    /// Whether there is no truth about the slice.
-    pub(super) const fn is_over_limit(&self) -> bool {
-        self.over_limit
-    }
-
-    pub(super) const fn floors(&self) -> Floors {
-        self.floors
     }
 
     /// The values of the combination at this place of the list; `None` if the limit was passed.

@@ -48,11 +48,6 @@ impl Spread {
             && self.lower <= self.upper
     }
 
-    /// Orders by estimate, the largest first, then by key.
-    pub(super) fn by_estimate(&self, other: &Self) -> Ordering {
-        self.order(other, RankBy::Distinct)
-    }
-
     /// Orders by this number, the largest first, then by key.
     pub(super) fn order(&self, other: &Self, by: RankBy) -> Ordering {
         let by_number = other.ranked(by).total_cmp(&self.ranked(by));

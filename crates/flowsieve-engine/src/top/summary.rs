@@ -20,7 +20,7 @@
 //! (cells that several keys share).
 
 use super::extract::Record;
-use super::plan::LEAST_SUMMARY_BYTES;
+use super::plan::{LEAST_SUMMARY_BYTES, RankBy};
 use super::results::Spread;
 use crate::elements::{ElementColumns, LONGEST_KEY};
 use crate::filters::{Basis, Estimate, Seen, Weight};
@@ -444,7 +444,7 @@ impl Summary {
         }
         let spreads = order.iter().map(|&number| self.spread(number as usize, seen_share));
         let mut spreads: Vec<Spread> = spreads.collect();
-        spreads.sort_by(Spread::by_estimate);
+        spreads.sort_by(|a, b| a.order(b, RankBy::Distinct));
         order.clear();
         self.scratch = order;
         spreads

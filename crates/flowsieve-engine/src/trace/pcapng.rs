@@ -380,7 +380,7 @@ fn keep_or_pass_over(
 ) -> ScanEnd {
     match records.filter(|records| records.keeps_annotations && annotations::is_one(kind)) {
         Some(_) if length <= MAX_BLOCK_BYTES => return ScanEnd::Need(padded as usize),
-        Some(records) if is_first => annotations::count_long(records),
+        Some(records) if is_first => records.unkept += 1,
         _ => {}
     }
     ScanEnd::PassOver(padded, length)

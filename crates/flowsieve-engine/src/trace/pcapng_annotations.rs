@@ -51,11 +51,6 @@ pub(super) fn store_comments(bytes: &[u8], big_endian: bool, before: usize, reco
     });
 }
 
-/// Notes a block that is too long to be kept.
-pub(super) fn count_long(records: &mut Records) {
-    records.unkept += 1;
-}
-
 fn put(kind: AnnotationKind, body: Vec<u8>, before: usize, records: &mut Records) {
     let bytes = records.annotation_bytes + size_of::<Annotation>() + body.len();
     if bytes > MAX_BYTES {

@@ -390,7 +390,7 @@ impl HalvingLines {
     }
 
     /// Returns the chances of a new element now.
-    fn chances(&self) -> Chances {
+    pub(super) fn chances(&self) -> Chances {
         if self.stage == 0 && self.is_of_cache() {
             return chances_of_some(&self.array, self.probes());
         }
@@ -401,11 +401,6 @@ impl HalvingLines {
     pub(crate) fn estimate(&self) -> Estimate {
         let count = self.counter.count().copied().unwrap_or_default();
         count.estimate_with(|| self.chances(), 0.0)
-    }
-
-    /// Returns the share of the new elements that would be seen now.
-    pub(crate) fn share_seen_now(&self) -> f64 {
-        self.chances().seen
     }
 
     /// Inserts an element, and counts it if it is new.

@@ -99,7 +99,7 @@ impl WeighingFilter {
 
     /// Returns the share of the new elements that would be seen now (1 - u).
     pub fn seen_share(&self) -> f64 {
-        self.0.share_seen_now()
+        self.0.chances().seen
     }
 
     /// Returns the bytes of the lines.

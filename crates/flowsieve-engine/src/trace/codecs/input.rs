@@ -19,7 +19,7 @@ pub(super) struct Input {
     /// Offset in the stream of the first byte of the buffer.
     base: u64,
     /// A codec asked for more than there is.
-    overdrawn: bool,
+    pub(super) overdrawn: bool,
 }
 
 impl Input {
@@ -119,11 +119,6 @@ impl Input {
 
     pub(super) fn at_end(&mut self) -> bool {
         self.available().is_empty()
-    }
-
-    /// Returns whether a codec has asked for more than there is.
-    pub(super) fn is_overdrawn(&self) -> bool {
-        self.overdrawn
     }
 
     /// Returns the number of bytes consumed.

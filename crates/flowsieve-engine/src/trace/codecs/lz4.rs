@@ -77,7 +77,7 @@ impl Codec for Lz4 {
             };
             match frame.read(target) {
                 // Both the end of a frame and the end of the input between its blocks show as 0.
-                Ok(0) if *kind == Kind::Frame && frame.get_ref().is_overdrawn() => {
+                Ok(0) if *kind == Kind::Frame && frame.get_ref().overdrawn => {
                     return Step::cut(0);
                 }
                 Ok(0) => self.leave_frame(),
