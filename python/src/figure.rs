@@ -2,7 +2,7 @@
 
 use crate::table::Table;
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
 use flowsieve::cli::zone_named;
@@ -42,20 +42,9 @@ fn zone_of(rows: &Table) -> Zone {
 
 /// Iterates over the slices in these rows, with the fields that the figure shows.
 fn slices(batch: &RecordBatch) -> impl Iterator<Item = SliceResult> {
-    let time = |name: &str, row| {
-        let column = batch.column_by_name(name)?;
-        Some(column.as_primitive::<Int64Type>().value(row))
-    };
-    let whole = move |name: &str, row| {
-        let column = batch.column_by_name(name)?;
-        let values = column.as_primitive_opt::<UInt64Type>()?;
-        (!values.is_null(row)).then(|| values.value(row))
-    };
-    let number = move |name: &str, row| {
-        let column = batch.column_by_name(name)?;
-        let values = column.as_primitive_opt::<Float64Type>()?;
-        (!values.is_null(row)).then(|| values.value(row))
-    };
+    let time = |name, row| value::<Int64Type>(batch, name, row);
+    let whole = |name, row| value::<UInt64Type>(batch, name, row);
+    let number = |name, row| value::<Float64Type>(batch, name, row);
     (0..batch.num_rows()).map(move |row| SliceResult {
         start_ns: time("start_ns", row).unwrap_or_default(),
         end_ns: time("end_ns", row).unwrap_or_default(),
@@ -75,4 +64,10 @@ fn slices(batch: &RecordBatch) -> impl Iterator<Item = SliceResult> {
             .is_some_and(|column| column.is_valid(row) && column.value(row)),
         ..SliceResult::default()
     })
+}
+
+/// Returns the value of a column in a row, if there is one.
+fn value<T: ArrowPrimitiveType>(batch: &RecordBatch, name: &str, row: usize) -> Option<T::Native> {
+    let values = batch.column_by_name(name)?.as_primitive_opt::<T>()?;
+    values.is_valid(row).then(|| values.value(row))
 }
