@@ -4,11 +4,11 @@
 //! Processes exchange text and bytes only.
 
 use crate::failure;
-use crate::run::{Said, failure_of, listen, locked, raised_of};
+use crate::run::{Said, because, failure_of, listen, locked};
 use crate::table::Table;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use flowsieve::cli::{DividedPlan, DividedRun, captures_of, conclude};
+use flowsieve::cli::{DividedPlan, DividedRun, Failure, Place, captures_of, conclude};
 use flowsieve::distributed::{
     FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Outline, PacketPlace, Piece,
     PieceError, PiecePlan, PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums,
@@ -105,16 +105,17 @@ impl Read for PythonFile {
 }
 
 fn explained(error: PieceError) -> PyErr {
-    let (path, offset) = match &error {
-        PieceError::Unreadable(error) => (Some(error.path.clone()), error.offset),
-        PieceError::Changed(path) => (Some(path.clone()), None),
-        _ => (None, None),
+    let place = match &error {
+        PieceError::Unreadable(error) => Some(error.into()),
+        PieceError::Changed(path) => Some(Place { path: path.clone(), offset: None }),
+        _ => None,
     };
-    failure(&error.to_string(), matches!(error, PieceError::Plan(_)), path, offset)
+    let is_usage = matches!(error, PieceError::Plan(_));
+    failure(Failure { sentence: error.to_string(), is_usage, place })
 }
 
 fn wrong(sentence: &str) -> PyErr {
-    failure(sentence, false, None, None)
+    failure(because(sentence))
 }
 
 /// Returns the captures that these names stand for, files and those in directories, and the
@@ -195,7 +196,7 @@ impl DividedJob {
 
 fn planned(words: &[OsString]) -> PyResult<DividedRun> {
     let all = std::iter::once("flowsieve".into()).chain(words.iter().cloned());
-    DividedRun::of(all).map_err(|error| failure(&error.sentence, error.is_usage, None, None))
+    DividedRun::of(all).map_err(|error| failure(Failure { place: None, ..error }))
 }
 
 fn text_of(pieces: &[Piece]) -> Vec<String> {
@@ -243,7 +244,7 @@ impl DividedJob {
                     Source::reader(source.path(), PythonFile::buffered(open.call1(py, (0,))?));
             }
         }
-        let misused = |sentence: String| failure(&sentence, true, None, None);
+        let misused = |sentence: String| failure(Failure { sentence, is_usage: true, place: None });
         let (selection, grid) = py.detach(|| {
             let resolved = plan.trace_mut().resolve(&StopFlag::default());
             resolved.map_err(|error| misused(error.to_string()))?;
@@ -392,7 +393,7 @@ impl DividedJob {
         let problems = problems.into_iter().map(unread).collect();
         let (is_complete, said) =
             listen(|host| conclude(host, self.is_quiet, problems, &mut summary));
-        let is_complete = is_complete.ok_or_else(|| raised_of(failure_of(&said)))?;
+        let is_complete = is_complete.ok_or_else(|| failure(failure_of(&said)))?;
         *locked(&self.whole) = Some(Whole { table, summary, said, is_complete });
         Ok(Vec::new())
     }

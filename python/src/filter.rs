@@ -1,9 +1,10 @@
 //! Filters of plain values, which are inserted as columns, one for each attribute.
 
 use crate::failure;
+use crate::run::because;
 use crate::table::Reduced;
 use flowsieve::Shown;
-use flowsieve::cli::{answer, unite, write_file};
+use flowsieve::cli::{Failure, Place, answer, unite, write_file};
 use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{
@@ -72,22 +73,6 @@ fn values<'a>(columns: &'a [Column<'_>]) -> PyResult<Vec<Values<'a>>> {
     Ok(values)
 }
 
-/// Calls `take` with the digests of the elements, in batches.
-fn each_batch(columns: &[Values<'_>], digester: Digester, mut take: impl FnMut(DigestColumns<'_>)) {
-    let elements = columns.first().map_or(0, Values::len);
-    let (mut whole, mut attributes) = (Vec::new(), Vec::new());
-    for start in (0..elements).step_by(BATCH) {
-        whole.clear();
-        attributes.clear();
-        for element in start..elements.min(start + BATCH) {
-            let first = attributes.len();
-            attributes.extend(columns.iter().map(|column| column.digest(digester, element)));
-            whole.push(whole_of(&attributes[first..]));
-        }
-        take(DigestColumns { whole: &whole, attributes: &attributes });
-    }
-}
-
 /// Returns the digest of the whole element; an element of one attribute is that attribute.
 fn whole_of(attributes: &[Digest]) -> Digest {
     match attributes {
@@ -97,12 +82,13 @@ fn whole_of(attributes: &[Digest]) -> Digest {
 }
 
 fn wrong(sentence: impl Display) -> PyErr {
-    failure(&sentence.to_string(), true, None, None)
+    failure(Failure { sentence: sentence.to_string(), is_usage: true, place: None })
 }
 
 fn of_file(path: &Path, sentence: impl Display) -> PyErr {
     let sentence = format!("{}: {sentence}", path.shown());
-    failure(&sentence, false, Some(path.to_owned()), None)
+    let place = Place { path: path.to_owned(), offset: None };
+    failure(Failure { sentence, is_usage: false, place: Some(place) })
 }
 
 /// A multi-attribute Bloom filter, or another of the structures.
@@ -139,12 +125,37 @@ impl Filter {
                 }
             }
         }
-        Err(failure(
+        Err(failure(because(
             "another thread was using this filter when the process was forked, so the child cannot; fork when no thread does, or hand the filter on with pickle",
-            false,
-            None,
-            None,
-        ))
+        )))
+    }
+
+    /// Calls `take` with the filter and the digests of the elements, in batches.
+    fn each_batch(
+        &self,
+        py: Python<'_>,
+        columns: &[Column<'_>],
+        mut take: impl FnMut(&mut SavedFilter, DigestColumns<'_>) + Send,
+    ) -> PyResult<()> {
+        let columns = values(columns)?;
+        py.detach(|| {
+            let mut filter = self.lock()?;
+            let digester = Digester::new(filter.seed());
+            let elements = columns.first().map_or(0, Values::len);
+            let (mut whole, mut attributes) = (Vec::new(), Vec::new());
+            for start in (0..elements).step_by(BATCH) {
+                whole.clear();
+                attributes.clear();
+                for element in start..elements.min(start + BATCH) {
+                    let first = attributes.len();
+                    let digests = columns.iter().map(|column| column.digest(digester, element));
+                    attributes.extend(digests);
+                    whole.push(whole_of(&attributes[first..]));
+                }
+                take(&mut filter, DigestColumns { whole: &whole, attributes: &attributes });
+            }
+            Ok(())
+        })
     }
 
     fn to_bytes(&self) -> PyResult<Vec<u8>> {
@@ -231,29 +242,18 @@ impl Filter {
 
     /// Inserts elements.
     fn insert(&self, py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<()> {
-        let columns = values(&columns)?;
-        py.detach(|| {
-            let mut filter = self.lock()?;
-            let digester = Digester::new(filter.seed());
-            each_batch(&columns, digester, |batch| filter.insert_batch(batch));
-            Ok(())
-        })
+        self.each_batch(py, &columns, SavedFilter::insert_batch)
     }
 
     /// Removes elements; returns whether the structure supports it.
     fn remove(&self, py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<bool> {
-        let columns = values(&columns)?;
-        py.detach(|| {
-            let mut filter = self.lock()?;
-            let digester = Digester::new(filter.seed());
-            let mut can = true;
-            each_batch(&columns, digester, |batch| {
-                for element in batch.iter() {
-                    can &= filter.remove(element);
-                }
-            });
-            Ok(can)
-        })
+        let mut can = true;
+        self.each_batch(py, &columns, |filter, batch| {
+            for element in batch.iter() {
+                can &= filter.remove(element);
+            }
+        })?;
+        Ok(can)
     }
 
     /// Returns whether elements were inserted, one byte for each: 1 for yes.
@@ -262,15 +262,9 @@ impl Filter {
         py: Python<'py>,
         columns: Vec<Column<'py>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let columns = values(&columns)?;
-        let answers = py.detach(|| {
-            let filter = self.lock()?;
-            let digester = Digester::new(filter.seed());
-            let mut answers = Vec::new();
-            each_batch(&columns, digester, |batch| {
-                answers.extend(batch.iter().map(|element| u8::from(filter.contains(element))));
-            });
-            Ok::<_, PyErr>(answers)
+        let mut answers = Vec::new();
+        self.each_batch(py, &columns, |filter, batch| {
+            answers.extend(batch.iter().map(|element| u8::from(filter.contains(element))));
         })?;
         Ok(PyBytes::new(py, &answers))
     }

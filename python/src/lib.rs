@@ -11,16 +11,12 @@ mod packed;
 mod run;
 mod table;
 
+use flowsieve::cli::Failure;
 use pyo3::prelude::*;
-use std::path::PathBuf;
 
 /// Creates the package's exception for a run without a result.
-pub(crate) fn failure(
-    sentence: &str,
-    is_usage: bool,
-    path: Option<PathBuf>,
-    offset: Option<u64>,
-) -> PyErr {
+pub(crate) fn failure(Failure { sentence, is_usage, place }: Failure) -> PyErr {
+    let (path, offset) = place.map_or((None, None), |place| (Some(place.path), place.offset));
     Python::attach(|py| {
         let made = py
             .import("flowsieve._errors")

@@ -212,17 +212,11 @@ enum ReadError {
     Failed(Failure),
 }
 
-/// Creates the exception of a failure.
-pub(crate) fn raised_of(Failure { sentence, is_usage, place }: Failure) -> PyErr {
-    let (path, offset) = place.map_or((None, None), |place| (Some(place.path), place.offset));
-    failure(&sentence, is_usage, path, offset)
-}
-
 impl From<ReadError> for PyErr {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Raised(raised) => raised,
-            ReadError::Failed(failed) => raised_of(failed),
+            ReadError::Failed(failed) => failure(failed),
         }
     }
 }
@@ -234,7 +228,7 @@ impl From<ArrowError> for ReadError {
 }
 
 /// Creates a failure without a place.
-fn because(sentence: &str) -> Failure {
+pub(crate) fn because(sentence: &str) -> Failure {
     Failure { sentence: sentence.to_owned(), is_usage: false, place: None }
 }
 
