@@ -319,11 +319,7 @@ impl MultiAttributeFilter for CartesianFilter {
         let given = pattern.attributes.iter().enumerate();
         let cells = self.cells(given.filter_map(|(attribute, it)| Some((attribute, (*it)?))));
         let mut cells = cells[..self.probes as usize].iter();
-        if cells.all(|&cell| self.any_set(cell, &open)) {
-            PatternAnswer::Present
-        } else {
-            PatternAnswer::Absent
-        }
+        PatternAnswer::from(cells.all(|&cell| self.any_set(cell, &open)))
     }
 
     fn distinct_of(&self, mask: u32) -> Option<Estimate> {

@@ -315,6 +315,13 @@ pub enum PatternAnswer {
     Unknown,
 }
 
+impl From<bool> for PatternAnswer {
+    /// Returns the answer of what stores the combination itself.
+    fn from(contains: bool) -> Self {
+        if contains { Self::Present } else { Self::Absent }
+    }
+}
+
 impl PatternAnswer {
     /// Returns its name in results.
     pub const fn name(self) -> &'static str {

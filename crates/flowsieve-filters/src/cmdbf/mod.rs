@@ -300,11 +300,7 @@ impl MultiAttributeFilter for Cmdbf {
         match (apart, pattern.whole, values) {
             (PatternAnswer::PresentApart, Some(whole), Some(attributes)) => {
                 let element = ElementDigests { whole, attributes: &attributes };
-                if self.combined_contains(element) {
-                    PatternAnswer::Present
-                } else {
-                    PatternAnswer::Absent
-                }
+                PatternAnswer::from(self.combined_contains(element))
             }
             _ => apart,
         }

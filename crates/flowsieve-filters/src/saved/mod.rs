@@ -184,8 +184,7 @@ impl SavedFilter {
             let shard = self.shard(element);
             return match shard.as_multi_attribute() {
                 Some(shard) => shard.contains_where(pattern),
-                None if shard.contains(element) => PatternAnswer::Present,
-                None => PatternAnswer::Absent,
+                None => PatternAnswer::from(shard.contains(element)),
             };
         }
         self.shards

@@ -195,15 +195,12 @@ impl SubsetFilter {
     /// Returns the answer for a whole element.
     fn answer_of(&self, whole: Digest) -> PatternAnswer {
         match &self.array {
-            Array::Halving(lines) => lines.contains(whole).map_or(PatternAnswer::Unknown, of_bits),
-            Array::Lines(array, counters) => of_bits(array.contains(counters[0].probes(), whole)),
+            Array::Halving(lines) => {
+                lines.contains(whole).map_or(PatternAnswer::Unknown, Into::into)
+            }
+            Array::Lines(array, counters) => array.contains(counters[0].probes(), whole).into(),
         }
     }
-}
-
-/// Returns the answer for an element, given whether its bits are all set.
-const fn of_bits(set: bool) -> PatternAnswer {
-    if set { PatternAnswer::Present } else { PatternAnswer::Absent }
 }
 
 impl MembershipFilter for SubsetFilter {
@@ -349,7 +346,7 @@ impl MultiAttributeFilter for SubsetFilter {
         }
         if pattern.mask() == 0 {
             // Every element matches, so it is enough that one was inserted.
-            return of_bits(self.distinct().is_none_or(|count| count != Estimate::default()));
+            return self.distinct().is_none_or(|count| count != Estimate::default()).into();
         }
         let Array::Lines(array, counters) = &self.array else { return PatternAnswer::Unknown };
         let query = pattern.mask();
@@ -360,7 +357,7 @@ impl MultiAttributeFilter for SubsetFilter {
             |mask, counter: &LineCounter| array.contains(counter.probes(), join(mask, digest));
         let parts = self.masks.iter().copied().zip(&counters[1..]);
         if let Some((mask, counter)) = parts.clone().find(|&(mask, _)| mask == query) {
-            return of_bits(is_set(mask, counter));
+            return is_set(mask, counter).into();
         }
         let mut covered = 0;
         for (mask, counter) in parts.filter(|&(mask, _)| mask & !query == 0) {
@@ -383,7 +380,7 @@ impl MultiAttributeFilter for SubsetFilter {
             given.map(|digests| Digest::join(mask, digests.iter().copied())).collect();
         let mut are_set = Vec::with_capacity(digests.len());
         array.contains_all(counters[part + 1].probes(), &digests, &mut are_set);
-        answers.extend(are_set.into_iter().map(of_bits));
+        answers.extend(are_set.into_iter().map(PatternAnswer::from));
     }
 
     fn distinct_of(&self, mask: u32) -> Option<Estimate> {
