@@ -541,11 +541,9 @@ pub(super) fn floor_sentence(floors: &[Floor], plan: &ComparePlan) -> Option<Str
     let floors: Vec<String> = floors
         .filter(|floor| pair.contains(&floor.contender))
         .map(|floor| {
-            let lost = if (floor.lost - floor.mean).abs() > 0.001 {
-                format!(" ({} of all)", short_percent(floor.lost))
-            } else {
-                String::new()
-            };
+            let is_more = (floor.lost - floor.mean).abs() > 0.001;
+            let lost = is_more.then(|| format!(" ({} of all)", short_percent(floor.lost)));
+            let lost = lost.unwrap_or_default();
             format!("{} loses at least {}{lost}", floor.contender.name(), short_percent(floor.mean))
         })
         .collect();
