@@ -217,7 +217,8 @@ impl ReadError {
 }
 
 /// Damage of a compressed stream, on its way through `std::io::Read` up to the buffer.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{} stream at offset {offset}: {reason}", .codec.name())]
 pub(super) struct CodecDamage {
     pub(super) codec: Compression,
     pub(super) offset: u64,
@@ -226,14 +227,6 @@ pub(super) struct CodecDamage {
     pub(super) unsupported: bool,
     pub(super) reason: String,
 }
-
-impl fmt::Display for CodecDamage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} stream at offset {}: {}", self.codec.name(), self.offset, self.reason)
-    }
-}
-
-impl std::error::Error for CodecDamage {}
 
 impl ReadError {
     /// Creates the error of a failed `read` at `offset`: the damage of a compressed stream, or a
