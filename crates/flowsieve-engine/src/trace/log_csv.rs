@@ -99,7 +99,7 @@ impl Row {
     fn parse(&mut self, line: &[u8]) -> Result<(), &'static str> {
         self.parser.reset();
         self.text.resize(line.len() + 1, 0);
-        self.ends.resize(line.iter().filter(|byte| **byte == b',').count() + 1, 0);
+        self.ends.resize(line.split(|byte| *byte == b',').count(), 0);
         let (_, _, length, cells) = self.parser.read_record(line, &mut self.text, &mut self.ends);
         let (result, _, _, last) =
             self.parser.read_record(b"\n", &mut self.text[length..], &mut self.ends[cells..]);
