@@ -315,7 +315,7 @@ def count(
         dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
-        every: Slide the slices: a row every so often, for the --slice before it.
+        every: Print a row this often, each for the --slice before it.
         filter: The structure that counts; those of the papers: `flowsieve help structures` [default: subset]
         continue_: Go on from the filter that an earlier count saved.
         memory: Memory of the filter for one slice, such as 64KiB [default: 256KiB]
@@ -398,7 +398,7 @@ def dedup(
         seed: Seed of the digests [default: random; with --approximate: 0]
         write: Capture to write, whole or not at all; - is standard output.
         dropped: Write the packets that are dropped to a second capture.
-        snaplen: Cut the packets that are written: to so many bytes, or behind their headers.
+        snaplen: Cut the packets that are written to this many bytes, or after their headers.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
         keep_vendors: Keep the vendor in MAC addresses: replace only their last three bytes.

@@ -78,7 +78,7 @@ def count(
         dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
-        every: Slide the slices: a row every so often, for the --slice before it.
+        every: Print a row this often, each for the --slice before it.
         filter: The structure that counts; those of the papers: `flowsieve help structures` [default: subset]
         continue_: Go on from the filter that an earlier count saved.
         memory: Memory of the filter for one slice, such as 64KiB [default: 256KiB]

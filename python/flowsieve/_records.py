@@ -192,6 +192,8 @@ class FlowsTotals:
     """flows listed."""
     ended: dict[str, Any] | None
     """the same by why they ended."""
+    late: int
+    """flows that may be parts of others: their first packet came later than `--delay` from a pipe."""
     exact: bool | None
     """with `--unique`: no flow is missing."""
     missed: float | None
