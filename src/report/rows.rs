@@ -8,7 +8,6 @@ use std::fmt;
 use std::io::{self, Write};
 use std::mem::replace;
 use std::slice::from_ref;
-use std::sync::Arc;
 
 /// Bytes of text after which a batch is full although it has fewer rows.
 pub(super) const TEXT_BYTES: usize = 16 << 20;
@@ -20,9 +19,8 @@ pub(super) enum Writer<T, R> {
     Rows(Box<R>),
 }
 
-/// Writes rows of a type, in batches.
-pub(super) struct RowWriter<W: Write, R> {
-    pub(super) columns: Arc<Columns<R>>,
+/// Writes batches in a format.
+pub(super) struct BatchWriter<W: Write> {
     pub(super) format: Box<dyn Format>,
     frame: Frame,
     pub(super) batch: Batch,
@@ -72,46 +70,33 @@ impl Limits {
     }
 }
 
-impl<W: Write, R> fmt::Debug for RowWriter<W, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RowWriter").field("columns", &self.columns).finish_non_exhaustive()
-    }
-}
-
-impl<W: Write, R> RowWriter<W, R> {
+impl<W: Write> BatchWriter<W> {
     /// Begins. A table for people has its own writer, so here it is CSV.
-    pub(super) fn begin(
+    pub(super) fn begin<R>(
         format: ReportFormat,
         frame: Frame,
         columns: Columns<R>,
         out: W,
-    ) -> io::Result<Self> {
+    ) -> io::Result<(Columns<R>, Self)> {
         let columns = if format.is_flat() { columns.flat() } else { columns };
         let columns = columns.in_zone(frame.zone);
         let format = (format.begin)();
         let size = format.batch_size();
         let refused = || io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED);
         let memory = size.is_fixed.then(|| Reservation::new(size.bytes).ok_or_else(refused));
-        Ok(Self {
-            batch: Batch::new(&columns.schema()),
-            columns: Arc::new(columns),
+        let writer = Self {
             format,
             frame,
+            batch: Batch::new(&columns.schema()),
             limits: Limits::new(size.rows, 1),
             is_begun: false,
             out,
             _memory: memory.transpose()?,
-        })
+        };
+        Ok((columns, writer))
     }
 
-    /// Writes a row.
-    pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
-        if self.append(row) { self.write_batch() } else { Ok(()) }
-    }
-
-    /// Adds a row to the batch; returns whether it is full.
-    pub(super) fn append(&mut self, row: &R) -> bool {
-        self.columns.append(from_ref(row), &mut self.batch);
+    pub(super) fn is_full(&self) -> bool {
         self.limits.is_full(&self.batch)
     }
 
@@ -156,6 +141,37 @@ impl<W: Write, R> RowWriter<W, R> {
         self.out.flush()?;
         Ok(self.out)
     }
+}
+
+/// Writes rows of a type.
+pub(super) struct RowWriter<W: Write, R> {
+    columns: Columns<R>,
+    pub(super) writer: BatchWriter<W>,
+}
+
+impl<W: Write, R> fmt::Debug for RowWriter<W, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowWriter").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write, R> RowWriter<W, R> {
+    /// Begins, as [`BatchWriter::begin`] does.
+    pub(super) fn begin(
+        format: ReportFormat,
+        frame: Frame,
+        columns: Columns<R>,
+        out: W,
+    ) -> io::Result<Self> {
+        let (columns, writer) = BatchWriter::begin(format, frame, columns, out)?;
+        Ok(Self { columns, writer })
+    }
+
+    /// Writes a row.
+    pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
+        self.columns.append(from_ref(row), &mut self.writer.batch);
+        if self.writer.is_full() { self.writer.write_batch() } else { Ok(()) }
+    }
 
     /// Writes all rows of a result, ends, and gives the writer back, flushed.
     pub(super) fn write_all<'a>(
@@ -171,6 +187,6 @@ impl<W: Write, R> RowWriter<W, R> {
     {
         let mut writer = Self::begin(format, frame, columns, out)?;
         rows.into_iter().try_for_each(|row| writer.row(row))?;
-        writer.finish(tail)
+        writer.writer.finish(tail)
     }
 }
