@@ -88,7 +88,7 @@ fn observed_rates_are_those_of_the_formulas() {
     }
 }
 
-/// Of few elements, too, a matrix has the wanted rate where all values occur, though not together.
+/// A matrix of few elements has the wanted rate, too, where all values occur, though not together.
 #[test]
 fn small_matrices_reach_the_wanted_rate() {
     for kind in [FilterKind::Cartesian, FilterKind::Bfm, FilterKind::Cbfm, FilterKind::Wcbfm] {
