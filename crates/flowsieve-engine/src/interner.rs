@@ -39,23 +39,21 @@ impl Interner {
         Some((number, true))
     }
 
-    /// Makes room for one more string of this many bytes.
+    /// Makes room for one more string of this many bytes. Whether there is some depends on the
+    /// strings alone, and not on memory that was kept.
     fn reserve(&mut self, length: usize, a_string: usize, limit: u64) -> Option<()> {
-        let grows = self.table.len() == self.table.capacity()
-            || self.ends.len() == self.ends.capacity()
-            || self.bytes.len() + length > self.bytes.capacity();
-        if !grows {
-            return Some(());
-        }
-        // Whatever grows doubles, and the old and the new one exist together for a while.
-        let memory = self.memory_bytes() + (a_string * self.ends.capacity()) as u64;
-        let fits = 3 * memory + 1024 + length as u64 <= limit && can_allocate(2 * memory);
-        if !fits || self.ends.len() >= u32::MAX as usize {
-            return None;
-        }
         let Self { hasher, table, bytes, ends } = self;
-        bytes.try_reserve(length).ok()?;
-        ends.try_reserve(1).ok()?;
+        let (strings, room) = (ends.len(), (bytes.len() + length).next_power_of_two());
+        let memory = reckoned_bytes(strings, bytes.len(), a_string);
+        if reckoned_bytes(strings + 1, room, a_string) > memory {
+            // Whatever grows doubles, and the old and the new one exist together for a while.
+            let fits = 3 * memory + 1024 + length as u64 <= limit && can_allocate(2 * memory);
+            if !fits || strings >= u32::MAX as usize {
+                return None;
+            }
+        }
+        bytes.try_reserve_exact(room - bytes.len()).ok()?;
+        ends.try_reserve_exact((strings + 1).next_power_of_two() - strings).ok()?;
         let hash_of = |&number: &u32| hasher.hash_one(at(bytes, ends, number as usize));
         table.try_reserve(1, hash_of).ok()
     }
@@ -94,6 +92,14 @@ impl Interner {
         self.bytes.clear();
         self.ends.clear();
     }
+}
+
+/// Returns the bytes that strings take, with `a_string` more for each, if all memory was new.
+const fn reckoned_bytes(strings: usize, bytes: usize, a_string: usize) -> u64 {
+    const SLOT: usize = size_of::<u32>() + 1;
+    let slots = (strings + strings / 7 + 1).next_power_of_two();
+    let room = strings.next_power_of_two();
+    (slots * SLOT + room * (size_of::<u64>() + a_string) + bytes.next_power_of_two()) as u64
 }
 
 fn at<'a>(bytes: &'a [u8], ends: &[u64], number: usize) -> &'a [u8] {

@@ -23,17 +23,12 @@ pub(crate) struct ExactAnswer {
 pub(crate) struct Truth {
     elements: ExactSet,
     keys: Keys,
-    limit_bytes: u64,
 }
 
 impl Truth {
     /// An empty one that takes at most this many bytes. Beyond that it gives up, and has no answer.
     pub(crate) fn new(limit_bytes: u64) -> Self {
-        Self {
-            elements: ExactSet::new(limit_bytes / 3 * 2),
-            keys: Keys::new(limit_bytes / 3),
-            limit_bytes,
-        }
+        Self { elements: ExactSet::new(limit_bytes / 3 * 2), keys: Keys::new(limit_bytes / 3) }
     }
 
     /// Adds an element.
@@ -121,9 +116,10 @@ impl Truth {
         found.map(|number| (keys.get(number as u64).to_vec(), numbers[number].clone())).collect()
     }
 
-    /// Removes everything. Memory that was kept would count towards the limit of what comes.
+    /// Removes everything, and keeps the memory if it is not much.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.limit_bytes);
+        self.elements.clear();
+        self.keys.clear();
     }
 }
 
@@ -162,6 +158,16 @@ impl Keys {
             self.numbers.push(Exact::default());
         }
         Some(number)
+    }
+
+    fn clear(&mut self) {
+        /// The share of the limit that may be kept.
+        const KEPT: u64 = 16;
+        if self.over_limit || self.interner.memory_bytes() > self.limit_bytes / KEPT {
+            *self = Self::new(self.limit_bytes);
+        }
+        self.interner.clear();
+        self.numbers.clear();
     }
 }
 
@@ -202,6 +208,31 @@ mod tests {
             }
             truth.clear();
             prop_assert_eq!((truth.distinct(), truth.keys()), (Some(0), 0));
+        }
+    }
+
+    proptest! {
+        /// Whether a slice passes the limit does not depend on slices before it.
+        #[test]
+        fn a_cleared_one_gives_up_where_a_new_one_does(
+            slices in prop::collection::vec((1_usize..60, 1_u32..400), 2..4),
+            limit_bytes in 1_u64..200_000,
+        ) {
+            let mut truth = Truth::new(limit_bytes);
+            for (length, elements) in slices {
+                truth.clear();
+                let mut fresh = Truth::new(limit_bytes);
+                for number in 0..elements {
+                    let mut element = vec![0; length + 4];
+                    element[length..].copy_from_slice(&number.to_le_bytes());
+                    let key = &element[..length + usize::from(number % 3 > 0)];
+                    for one in [&mut truth, &mut fresh] {
+                        one.add(&Record { bytes: 1, key, element: &element });
+                    }
+                }
+                prop_assert_eq!(truth.distinct(), fresh.distinct());
+                prop_assert_eq!(truth.keys(), fresh.keys());
+            }
         }
     }
 
