@@ -86,6 +86,11 @@ impl Interner {
         (self.table.allocation_size() + self.bytes.capacity() + 8 * self.ends.capacity()) as u64
     }
 
+    /// Returns the bytes that the strings take, with `a_string` more for each, if all memory was new.
+    pub(crate) fn reckoned_bytes(&self, a_string: usize) -> u64 {
+        reckoned_bytes(self.ends.len(), self.bytes.len(), a_string)
+    }
+
     /// Forgets all strings and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.table.clear();

@@ -77,9 +77,8 @@ impl Truth {
 
     /// Returns the bytes of the set and of the keys.
     pub(crate) fn memory_bytes(&self) -> (u64, u64) {
-        let Keys { interner, numbers, .. } = &self.keys;
-        let numbers = numbers.capacity() * size_of::<Exact>();
-        (self.elements.memory_bytes(), interner.memory_bytes() + numbers as u64)
+        let keys = self.keys.interner.reckoned_bytes(size_of::<Exact>());
+        (self.elements.memory_bytes(), keys)
     }
 
     /// Whether one process with this limit gives up before its set and its keys have this many
