@@ -246,7 +246,8 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64) -> Pla
         }
     }
     if most == upto {
-        best.notes.push(format!("more than {upto} elements are not planned for at this rate"));
+        let why = if upto < MOST_ELEMENTS { " at this rate" } else { "" };
+        best.notes.push(format!("elements beyond {upto} are not planned for{why}"));
     }
     best.fits = most > 0;
     best.elements = Some(most);

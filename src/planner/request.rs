@@ -158,6 +158,11 @@ impl PlanRequest {
         self.check_matrix_weights()
     }
 
+    /// The most values of a combination that queries ask for.
+    fn most_asked(&self) -> f64 {
+        self.wanted.iter().map(|wanted| self.elements.of(wanted.mask)).fold(0.0, f64::max)
+    }
+
     fn check_goal(&self) -> Result<(), PlannerError> {
         let error = |text: String| Err(PlannerError(text));
         let (bytes, fpr) = match self.goal {
@@ -179,11 +184,11 @@ impl PlanRequest {
             ));
         }
         if let Goal::Rate { fpr } = self.goal
-            && fpr < self.elements.whole() * LEAST_RATE
+            && let least = self.most_asked() * LEAST_RATE
+            && fpr < least
         {
             return error(format!(
-                "filters know elements by digests of 64 bits, so that rates from {:.1e} on can be reached here, not {fpr:e}",
-                self.elements.whole() * LEAST_RATE
+                "filters know elements by digests of 64 bits, so that rates from {least:.1e} on can be reached here, not {fpr:e}"
             ));
         }
         if let Goal::AttributeRate { fpr } = self.goal

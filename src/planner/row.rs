@@ -130,10 +130,13 @@ impl PlanRow {
 
     /// Says where a rate is below that at which digests of other elements are the same.
     pub(super) fn remark_digests(&mut self, request: &PlanRequest) {
-        let least = request.elements.whole() * DIGESTS_ALIKE;
-        let is_below = |rate: &Option<f64>| rate.is_some_and(|rate| rate < least);
-        if matches!(self.design, Some(Design::Filter(_))) && self.rates.iter().any(is_below) {
-            self.notes.push(format!("digests of 64 bits add {least:.1e} to the predicted rate"));
+        let wanted = request.wanted.iter();
+        let added = wanted.map(|wanted| request.elements.of(wanted.mask) * DIGESTS_ALIKE);
+        let is_below =
+            |(rate, added): (&Option<f64>, f64)| rate.filter(|rate| *rate < added).map(|_| added);
+        let most = self.rates.iter().zip(added).filter_map(is_below).reduce(f64::max);
+        if let (Some(most), Some(Design::Filter(_))) = (most, &self.design) {
+            self.notes.push(format!("digests of 64 bits add {most:.1e} to the predicted rate"));
         }
     }
 

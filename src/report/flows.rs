@@ -198,7 +198,7 @@ pub fn flow_shortcomings(summary: &FlowSummary) -> Vec<String> {
     let late = summary.totals.late;
     if late > 0 {
         sentences.push(format!(
-            "{} began with a packet that came late, so some may be parts of others; raise --delay",
+            "{} began with a packet that came late: they and later ones may be parts of others; raise --delay",
             counted(late, "flow", "flows")
         ));
     }

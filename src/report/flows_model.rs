@@ -310,7 +310,7 @@ pub(super) fn total_columns() -> Columns<FlowSummary> {
             summary.uniqueness.is_none().then_some(summary.totals.ended)
         }), "the same by why they ended";
         late = summary.totals.late,
-            "flows that may be parts of others: their first packet came later than `--delay` from a pipe";
+            "flows whose first packet came later than `--delay` from a pipe: they and later ones may be parts of others";
         exact = summary.uniqueness.map(|unique| unique.exact),
             "with `--unique`: no flow is missing";
         missed = summary.uniqueness.map(|unique| unique.missed),

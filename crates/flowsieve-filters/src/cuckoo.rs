@@ -153,8 +153,9 @@ impl CuckooSpec {
     }
 
     fn rate_at(&self, elements: f64) -> f64 {
-        /// Share of the cells from which on some element finds no place, and every answer is yes.
-        const FULL: f64 = 0.98;
+        /// Share of the cells from about which on some element finds no place, and every answer is
+        /// yes.
+        const FULL: f64 = 0.96;
         if self.stored(elements) > FULL * (CELLS * self.buckets) as f64 {
             return 1.0;
         }

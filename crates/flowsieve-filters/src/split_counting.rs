@@ -147,7 +147,8 @@ impl Parameters for SplitCountingSpec {
     }
 
     fn memory_bytes(&self) -> u64 {
-        CounterArray::bytes_of(self.part * u64::from(self.probes), self.counter_bits)
+        let counters = self.part.saturating_mul(self.probes.into());
+        CounterArray::bytes_of(counters, self.counter_bits)
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {

@@ -71,8 +71,8 @@ pub struct FlowTotals {
     pub flows: u64,
     /// The same by the reason why they ended.
     pub ended: EndedFlows,
-    /// Flows that may be parts of others: they began with a packet which came so late that its flow may
-    /// have ended already.
+    /// Flows that began with a packet which came so late that its flow may have ended already: they,
+    /// and later ones, may be parts of others.
     pub late: u64,
     /// DNS messages with a question.
     pub dns_messages: u64,

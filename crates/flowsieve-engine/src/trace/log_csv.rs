@@ -97,6 +97,9 @@ impl Default for Row {
 
 impl Row {
     fn parse(&mut self, line: &[u8]) -> Result<(), &'static str> {
+        if line.contains(&b'\r') {
+            return Err("it has a carriage return inside");
+        }
         self.parser.reset();
         self.text.resize(line.len() + 1, 0);
         self.ends.resize(line.split(|byte| *byte == b',').count(), 0);

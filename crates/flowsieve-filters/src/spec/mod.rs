@@ -26,7 +26,7 @@ pub(crate) use self::sizing::{
 };
 
 use super::sizing::enlarged;
-use super::{Estimate, FilterStats, LineShape, MembershipFilter};
+use super::{CartesianSpec, Estimate, FilterStats, LineShape, MatrixSpec, MembershipFilter};
 
 /// A structure for counts, plans and comparisons: a filter, or one of three other structures.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -169,25 +169,31 @@ impl FilterSpec {
                 "a rate is for at least one expected element, not 0; 1000 works",
             ));
         }
-        let size = |sizing| (kind.descriptor().size)(attributes, sizing);
-        let mut spec = size(sizing)?;
-        if let (true, Sizing::Rate { fpr, expected }) = (kind.is_matrix(), sizing) {
-            // Its formula is for large matrices; small ones miss the rate, and take more.
-            let full = (1 << attributes) - 1;
-            let query = Query {
-                mask: full,
-                full,
-                known: Known::all_of(full),
-                values: &|_| expected as f64,
-            };
-            let larger = |expected| size(Sizing::Rate { fpr, expected });
-            let enough = enlarged(expected, |expected| {
-                larger(expected).is_ok_and(|spec| spec.rate(&query).is_some_and(|rate| rate <= fpr))
-            });
-            spec = larger(enough)?;
+        let mut spec = (kind.descriptor().size)(attributes, sizing)?;
+        if let (true, Sizing::Rate { fpr, expected }) = (attributes > 1, sizing) {
+            spec.enlarge(attributes, fpr, expected as f64);
         }
         spec.check()?;
         Ok(spec)
+    }
+
+    /// Enlarges a matrix until it reaches the rate: its formula is for large ones.
+    fn enlarge(&mut self, attributes: usize, fpr: f64, elements: f64) {
+        let full = (1 << attributes) - 1;
+        let query = Query { mask: full, full, known: Known::all_of(full), values: &|_| elements };
+        let reaches = |spec: Self| spec.rate(&query).is_some_and(|rate| rate <= fpr);
+        match self {
+            Self::Cartesian(spec) => {
+                spec.size = enlarged(spec.size, |size| {
+                    reaches(Self::from(CartesianSpec { size, ..*spec }))
+                });
+            }
+            Self::Matrix(spec) => {
+                let with = |size| MatrixSpec { sizes: vec![size; attributes], ..spec.clone() };
+                *spec = with(enlarged(spec.sizes[0], |size| reaches(with(size).into())));
+            }
+            _ => {}
+        }
     }
 
     /// Returns the same filter without sampling: it stores all elements, for membership
