@@ -193,7 +193,7 @@ class FlowsTotals:
     ended: dict[str, Any] | None
     """the same by why they ended."""
     late: int
-    """flows that may be parts of others: their first packet came later than `--delay` from a pipe."""
+    """flows whose first packet came later than `--delay` from a pipe: they and later ones may be parts of others."""
     exact: bool | None
     """with `--unique`: no flow is missing."""
     missed: float | None

@@ -77,8 +77,7 @@ impl Truth {
 
     /// Returns the bytes of the set and of the keys.
     pub(crate) fn memory_bytes(&self) -> (u64, u64) {
-        let keys = self.keys.interner.reckoned_bytes(size_of::<Exact>());
-        (self.elements.memory_bytes(), keys)
+        (self.elements.memory_bytes(), self.keys.interner.reckoned_bytes(size_of::<Exact>()))
     }
 
     /// Whether one process with this limit gives up before its set and its keys have this many
