@@ -360,7 +360,6 @@ impl<'a, I: Input> Merge<'a, I> {
                 watch.progress(self.bytes_done + bytes, self.packets);
             }
         }
-        watch.progress(self.bytes_done, self.packets);
         for (number, source) in self.followed {
             let (error, remarks) = source.finish(self.format);
             let result = &mut self.inputs[number];

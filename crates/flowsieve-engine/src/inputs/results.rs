@@ -72,8 +72,7 @@ impl InputResult {
 
 /// Receives reports of progress, and may end the run.
 pub trait Watch {
-    /// Called now and then, and at the end, with the bytes of the inputs (as on disk) and the packets
-    /// done.
+    /// Called now and then with the bytes of the inputs (as on disk) and the packets done.
     fn progress(&self, bytes: u64, packets: u64);
 
     /// These inputs are open now, and inputs of `done` bytes are at their end. Each counter says
