@@ -66,7 +66,8 @@ fn slices(batch: &RecordBatch) -> impl Iterator<Item = SliceResult> {
     })
 }
 
-/// Returns the value of a column in a row, if there is one.
+/// Returns the value of a column in a row; `None` if it is null, or the column is missing or has
+/// another type.
 fn value<T: ArrowPrimitiveType>(batch: &RecordBatch, name: &str, row: usize) -> Option<T::Native> {
     let values = batch.column_by_name(name)?.as_primitive_opt::<T>()?;
     values.is_valid(row).then(|| values.value(row))

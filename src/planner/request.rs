@@ -72,10 +72,10 @@ impl PlannerError {
     }
 }
 
-/// Least rate with one element: 16 times the share of other elements that have its digest.
+/// Lowest rate that is planned for one element: 16 times that of digest collisions.
 pub(super) const LEAST_RATE: f64 = 16.0 * DIGESTS_ALIKE;
 
-/// The share of other elements that have the digest of an element.
+/// Probability that two elements have the same digest of 64 bits.
 pub(super) const DIGESTS_ALIKE: f64 = 1.0 / (1_u128 << 64) as f64;
 
 /// Least memory: one cache line, the block of a blocked filter.

@@ -128,7 +128,7 @@ impl PlanRow {
         }
     }
 
-    /// Says where a rate is below that at which digests of other elements are the same.
+    /// Adds a remark if a predicted rate is below the rate of digest collisions.
     pub(super) fn remark_digests(&mut self, request: &PlanRequest) {
         let wanted = request.wanted.iter();
         let added = wanted.map(|wanted| request.elements.of(wanted.mask) * DIGESTS_ALIKE);

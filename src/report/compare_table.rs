@@ -185,7 +185,7 @@ fn error_cell(report: &CompareReport<'_>, contender: Contender, row: &VerdictRow
     format!("{}{}{star}", with_interval(errors.error, '-'), full(report, contender, size, kind))
 }
 
-/// Says that a filter was full in some slices, where its estimate is too low.
+/// Returns the mark of an estimate whose filter was full in some slices.
 fn full(
     report: &CompareReport<'_>,
     contender: Contender,

@@ -76,7 +76,7 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
     ]
 }
 
-/// The options by which the same numbers come again, apart from paths.
+/// Returns the options that give the same numbers again, without the paths.
 fn options(report: &ReproduceReport<'_>) -> String {
     let given =
         |is_given: bool, option: &str| if is_given { option.to_owned() } else { String::new() };
@@ -269,8 +269,8 @@ mod tests {
         let experiments = [entry.run(&settings).unwrap()];
         let report = ReproduceReport {
             scale: Scale::Small,
-            seed: 1,
-            captures: 0,
+            seed: 7,
+            captures: 1,
             interrupted: false,
             complete: true,
             words: false,
@@ -287,6 +287,7 @@ mod tests {
             let most = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(most <= width.max(100), "{width}: {most}\n{text}");
             assert!(text.contains("13126.00"), "{text}");
+            assert!(text.contains("--seed 7 --capture"), "{text}");
         }
     }
 }

@@ -236,6 +236,7 @@ fn compare_refuses_and_touches_nothing() {
         (&["--margin", "1"], "such as 0.001"),
         (&["--margin", "nan"], "such as 0.001"),
         (&["--memory", "2000TiB"], "1 TiB"),
+        (&["--setting", "array", "--bits", "100000000000000"], "bits, not 100000000000000"),
         (&["--filter", "subset,foo"], "cmdbf"),
         (&["--want", "port"], "src, dst"),
         (&["--threads", "0"], "threads"),
@@ -359,6 +360,32 @@ fn hash_functions_that_cannot_be_are_refused() {
     let options = ["--k", "9", "--filter", "subset,hll", "--memory", "32"];
     let table = flowsieve(&[&["compare"], &options[..], &[CAPTURE]].concat()).done();
     assert!(table.contains("does not fit"), "{table}");
+}
+
+/// Without queries, weights are chosen for whole elements, which alone are counted.
+#[test]
+fn weights_are_those_of_the_queries_that_are_asked() {
+    let mean = |options: &[&str]| {
+        let line = ["compare", "--slice", "all", "--filter", "wcbfm", "--memory", "4KiB"];
+        let format = ["--seeds", "1", "--format", "json"];
+        let run = flowsieve(&[&line[..], &format, options, &[CAPTURE]].concat());
+        let document: Value = serde_json::from_str(&run.done()).unwrap();
+        document["structures"][0]["replicates"][0]["mean"].as_f64().unwrap()
+    };
+    assert_eq!(mean(&[]), mean(&["--want", "all"]));
+    assert!(mean(&[]) < 0.01);
+    assert!(mean(&["--queries"]) > 0.1);
+}
+
+#[test]
+fn estimates_of_full_filters_are_marked() {
+    let line = ["compare", "--slice", "all", "--filter", "dleft,cuckoo", "--pair", "dleft,cuckoo"];
+    let table = |memory| {
+        let options = ["--memory", memory, "--seeds", "2", CAPTURE];
+        flowsieve(&[&line[..], &options].concat()).done()
+    };
+    assert!(table("960").contains("(full)"), "{}", table("960"));
+    assert!(!table("64KiB").contains("(full)"), "{}", table("64KiB"));
 }
 
 /// A verdict that the number of hash functions turns is named.

@@ -86,7 +86,7 @@ impl Interner {
         (self.table.allocation_size() + self.bytes.capacity() + 8 * self.ends.capacity()) as u64
     }
 
-    /// Returns the bytes that the strings take, with `a_string` more for each, if all memory was new.
+    /// Returns the bytes that the strings would take in new memory, with `a_string` more for each.
     pub(crate) fn reckoned_bytes(&self, a_string: usize) -> u64 {
         reckoned_bytes(self.ends.len(), self.bytes.len(), a_string)
     }
@@ -99,7 +99,7 @@ impl Interner {
     }
 }
 
-/// Returns the bytes that strings take, with `a_string` more for each, if all memory was new.
+/// Returns the bytes that strings would take in new memory, with `a_string` more for each.
 const fn reckoned_bytes(strings: usize, bytes: usize, a_string: usize) -> u64 {
     const SLOT: usize = size_of::<u32>() + 1;
     let slots = (strings + strings / 7 + 1).next_power_of_two();

@@ -153,8 +153,7 @@ impl CuckooSpec {
     }
 
     fn rate_at(&self, elements: f64) -> f64 {
-        /// Share of the cells from about which on some element finds no place, and every answer is
-        /// yes.
+        /// Load above which an insertion usually fails; a full filter answers yes to everything.
         const FULL: f64 = 0.96;
         if self.stored(elements) > FULL * (CELLS * self.buckets) as f64 {
             return 1.0;

@@ -103,7 +103,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
             // Names below a domain.
             (Kind::Word, 2 + word_length(parent))
         } else if first == '.' && run(rest, is_word_byte) == 1 {
-            // The root of names.
+            // The root domain.
             (Kind::Word, 1)
         } else if first.is_ascii_alphanumeric() || first == '_' {
             let length = word_length(rest);
@@ -135,7 +135,7 @@ fn run(text: &str, is_of_kind: impl Fn(u8) -> bool) -> usize {
 }
 
 /// Returns the length of a word, which does not end with a dash or a dot: these are signs, or
-/// mistakes. The dot behind a name of letters belongs to it.
+/// mistakes. The final dot of a domain name belongs to it.
 fn word_length(text: &str) -> usize {
     let longest = run(text, is_word_byte);
     let word = text[..longest].trim_end_matches(['-', '.']);

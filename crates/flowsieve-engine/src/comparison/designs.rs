@@ -104,7 +104,7 @@ pub(super) fn sized(
     }
     let weigh = plan.weigh.filter(|_| kind.has_weights());
     let Some(weigh) = weigh else { return Ok(spec) };
-    // For the queries that are asked, or for those that were named: whole elements by default.
+    // Weigh for the queries that are asked; without any, for `--want` (by default whole elements).
     let asked = plan.asked();
     let share = 1.0 / asked.len() as f64;
     let equally: Vec<(u32, f64)> = asked.iter().map(|&mask| (mask, share)).collect();

@@ -141,7 +141,7 @@ impl SliceRanking {
     ) -> Result<ExactShard, PieceError> {
         let shards = self.plan.outline().in_shards(self.shards).shards;
         let truth = self.truth.as_mut().ok_or_else(mismatch)?;
-        // Not cleared: its memory, which is told, must be that of this shard.
+        // Allocate a new one: the reported memory must be that of this shard alone.
         *truth = Truth::new(self.plan.exact_limit().ok_or_else(mismatch)?);
         let is_here =
             |key| 1 + shard_of(self.digester.digest(key), (shards - 1).into()) as u32 == shard;

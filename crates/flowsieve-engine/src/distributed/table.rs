@@ -98,7 +98,7 @@ impl Joining {
                 parts.get(&(piece.input, piece.range)).ok_or_else(|| missing(piece))?;
             let before = result.packets.saturating_add(result.left_out);
             let fitting = candidates.iter().filter(|part| fits(part, left, before));
-            // An attempt that read something is better than one in vain.
+            // Prefer an attempt that could read the file.
             let fitting = fitting.min_by_key(|part| part.is_unread);
             let Some((part, entered)) = fitting.and_then(|part| Some((*part, part.entered?)))
             else {

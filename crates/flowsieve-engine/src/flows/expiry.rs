@@ -99,7 +99,7 @@ impl Expiry {
         Some(at)
     }
 
-    /// Whether the flow of a packet of this time may have ended before the packet came.
+    /// Returns whether a packet with this time comes so late that its flow may have ended.
     pub(super) const fn is_late(&self, time_ns: i64) -> bool {
         time_ns < self.now_ns.saturating_sub(self.delay_ns)
     }

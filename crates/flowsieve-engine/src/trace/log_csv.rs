@@ -219,12 +219,12 @@ mod tests {
     #[test]
     fn an_open_quote_costs_its_line() {
         let log = read(
-            b"ts,src,dst,qname\n1,::1,::2,a\n2,::1,::2,\"b\n3,::1,::2,\"c\"\n4,::1,::2,d\"\n\n5,::1,::2,\"e",
+            b"ts,src,dst,qname\n1,::1,::2,a\n2,::1,::2,\"b\n2,::1,::2,x\r2,::1,::2,y\n3,::1,::2,\"c\"\n4,::1,::2,d\"\n\n5,::1,::2,\"e",
         );
         assert_eq!(names(&log), ["a", "c", "d\""]);
         let error = log.error.unwrap();
         assert!(
-            matches!(error.kind, TraceErrorKind::LinesSkipped { line: 3, others: 1, .. }),
+            matches!(error.kind, TraceErrorKind::LinesSkipped { line: 3, others: 2, .. }),
             "{error}"
         );
     }

@@ -186,7 +186,7 @@ impl MembershipFilter for Cmdbf {
             Sighting::First => 0.0,
             Sighting::Repeat | Sighting::Unknown => self.combined.repeat_probability_at(ones),
         };
-        // Saved filters have this count also where there is no estimate by it.
+        // Count for XOR of independent functions, too: saved filters store it, but it is not reported.
         if self.combination != Combination::XorSame {
             self.counter.record(sighting, repeats);
         }

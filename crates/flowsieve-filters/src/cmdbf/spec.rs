@@ -123,7 +123,7 @@ impl Parameters for CmdbfSpec {
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
         let attributes = rate_of_attributes(self.bits, self.probes, query);
-        // The combined addresses of a single attribute are those of its own array, or joint.
+        // XOR of one attribute's addresses repeats its array, so the combined filter adds nothing.
         let is_apart = self.attributes > 1 || self.combination == Combination::Joint;
         let combined = query.of_whole(|n| bloom_fpr(self.bits as f64, self.probes, n));
         Some(attributes * combined.filter(|_| is_apart).unwrap_or(1.0))
