@@ -7,6 +7,7 @@ import datetime
 import functools
 import gc
 import html
+import keyword
 import operator
 import zoneinfo
 from collections.abc import Callable, Iterator
@@ -33,12 +34,27 @@ _AT_ONCE = 1 << 14
 
 @functools.lru_cache(maxsize=64)
 def _maker(names: tuple[str, ...]) -> Any:
-    """A function that makes dictionaries with these keys: as a display with constant keys, which is twice as fast as ``dict``."""
-    if not names:
-        return lambda rows: [{} for _ in rows]
+    """A function that makes dictionaries with these keys.
+
+    They are the attributes of objects of one class, which share their keys: two thirds of the time of a display, and half the memory.
+    """
+    if not all(name.isidentifier() and not name.startswith("_") and not keyword.iskeyword(name) for name in names):
+        return lambda rows: [dict(zip(names, row)) for row in rows]
     values = [f"v{number}" for number in range(len(names))]
-    fields = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values))
-    return eval(f"lambda rows: [{{{fields}}} for ({', '.join(values)},) in rows]")
+    sets = "".join(f"        row.{name} = {value}\n" for name, value in zip(names, values))
+    made: dict[str, Any] = {}
+    exec(
+        "class Row: pass\n"
+        "def make(rows):\n"
+        "    made = []\n"
+        f"    for [{', '.join(values)}] in rows:\n"
+        "        row = Row()\n"
+        f"{sets}"
+        "        made.append(row.__dict__)\n"
+        "    return made\n",
+        made,
+    )
+    return made["make"]
 
 
 class Rows:

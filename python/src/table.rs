@@ -4,8 +4,7 @@ use crate::packed::{batch_of, packed_batches, unpacked, unpacked_batch};
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{
-    Float64Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType, UInt8Type, UInt16Type,
-    UInt64Type,
+    Float64Type, Int64Type, TimestampNanosecondType, UInt8Type, UInt16Type, UInt64Type,
 };
 use arrow_array::{
     Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, TimestampNanosecondArray,
@@ -76,12 +75,12 @@ impl Table {
         start: usize,
         stop: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let column = self.schema.index_of(name);
-        let column = column.map_err(|_| PyKeyError::new_err(name.to_owned()))?;
+        let column =
+            self.schema.index_of(name).map_err(|_| PyKeyError::new_err(name.to_owned()))?;
         let kind = self.schema.field(column).data_type();
-        let mut values = Vec::new();
+        let (mut values, mut words) = (Vec::new(), Words::default());
         for batch in self.range(start, stop.unwrap_or(usize::MAX)) {
-            append(py, &unpacked(batch.column(column), kind), &mut values)?;
+            append(py, &unpacked(batch.column(column), kind), &mut values, &mut words)?;
         }
         PyList::new(py, values)
     }
@@ -204,14 +203,22 @@ pub(crate) fn stream_capsule(
     PyCapsule::new_with_value(py, rows, c"arrow_array_stream")
 }
 
+/// A dictionary, which batches share, and the objects of its words. They are made when they are
+/// met: some rows of a large table have few of its words.
+type Words<'py> = (Option<ArrayRef>, Vec<Option<Bound<'py, PyAny>>>);
+
 /// Appends the values of a column as Python objects.
 fn append<'py>(
     py: Python<'py>,
     array: &ArrayRef,
     values: &mut Vec<Bound<'py, PyAny>>,
+    words: &mut Words<'py>,
 ) -> PyResult<()> {
-    values.reserve(array.len());
     match array.data_type() {
+        _ if array.null_count() == array.len() => {
+            values.resize(values.len() + array.len(), py.None().into_bound(py));
+            Ok(())
+        }
         DataType::Timestamp(_, _) => {
             extend(py, array.as_primitive::<TimestampNanosecondType>(), values)
         }
@@ -222,27 +229,18 @@ fn append<'py>(
         DataType::Float64 => extend(py, array.as_primitive::<Float64Type>(), values),
         DataType::Boolean => extend(py, array.as_boolean(), values),
         DataType::Utf8 => extend(py, array.as_string::<i32>(), values),
-        DataType::Dictionary(key, _) => {
+        DataType::Dictionary(_, _) => {
             let dictionary = array.as_any_dictionary();
-            let words = dictionary.values().as_string::<i32>();
-            // Made when they are met: some rows of a large table have few of its words.
-            let mut made = vec![None; words.len()];
-            let mut push = |key: Option<usize>| {
-                values.push(key.map_or_else(
-                    || py.None().into_bound(py),
-                    |key| {
-                        let word = || PyString::new(py, words.value(key)).into_any();
-                        made[key].get_or_insert_with(word).clone()
-                    },
-                ));
-            };
-            if **key == DataType::Int16 {
-                let keys = dictionary.keys().as_primitive::<Int16Type>();
-                keys.iter().for_each(|key| push(key.map(|key| key as usize)));
-            } else {
-                let keys = dictionary.keys().as_primitive::<Int32Type>();
-                keys.iter().for_each(|key| push(key.map(|key| key as usize)));
+            let texts = dictionary.values().as_string::<i32>();
+            if !words.0.as_ref().is_some_and(|of| Arc::ptr_eq(of, dictionary.values())) {
+                *words = (Some(Arc::clone(dictionary.values())), vec![None; texts.len()]);
             }
+            let keys = dictionary.normalized_keys().into_iter().enumerate();
+            values.extend(keys.map(|(row, key)| {
+                let word = || PyString::new(py, texts.value(key)).into_any();
+                let word = array.is_valid(row).then(|| words.1[key].get_or_insert_with(word));
+                word.map_or_else(|| py.None().into_bound(py), |word| word.clone())
+            }));
             Ok(())
         }
         other => Err(PyTypeError::new_err(format!("no column is {other}"))),

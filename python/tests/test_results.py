@@ -354,6 +354,20 @@ def test_tables_are_looked_at_as_in_other_libraries(trace):
         with pytest.raises(kind):
             table[wrong]
     assert pickle.loads(pickle.dumps(table[100:200])).rows() == rows[100:200]
+    rows[0]["note"] = "mine"
+    del rows[1]["src"]
+    assert list(rows[0]) == [*table.columns, "note"] and list(rows[2]) == table.columns and "src" not in rows[1]
+
+
+def test_columns_of_any_name_make_dictionaries():
+    pyarrow = pytest.importorskip("pyarrow")
+    for names in (["a", "b"], ["class", "b"], ["a b", "x = 1"], ["__class__", "é"]):
+        sink = pyarrow.BufferOutputStream()
+        table = pyarrow.table([pyarrow.array([1, 2]), pyarrow.array(["x", None])], names=names)
+        with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        rows = fs._table.Table(fs._native.Table.from_bytes(sink.getvalue().to_pybytes())).rows()
+        assert rows == [dict(zip(names, (1, "x"))), dict(zip(names, (2, None)))]
 
 
 def test_addresses_are_dictionaries_but_not_in_pandas(large):
