@@ -1,8 +1,8 @@
 //! Finds the packets of a range of time in a large plain pcap file without reading all of it.
 //!
 //! The time of a record is read at some places. If these times never decrease, the file counts as
-//! in order, and what lies well before or behind the range is not read. A place is a guess; the one
-//! at which reading begins is confirmed by reading the records before it.
+//! in order, and what lies well before or behind the range is not read. A place is a guess; those
+//! at which reading begins and ends are confirmed by reading the records before them.
 
 use std::ops::Range;
 use std::path::Path;
@@ -64,12 +64,13 @@ pub(crate) fn part_in_time(
     let first = places.partition_point(|place| place.time_ns <= before);
     let first = first.saturating_sub(1);
     let last = places.partition_point(|place| place.time_ns < behind);
-    let begin = if first > 0 && is_confirmed(&mut reader, first as u64 - 1, &places) {
-        places[first].offset
-    } else {
-        FIRST_RECORD
+    let mut confirmed = |number: usize| {
+        let offset = places.get(number)?.offset;
+        let is_there = number == 0 || is_confirmed(&mut reader, number as u64 - 1, &places);
+        is_there.then_some(offset)
     };
-    let end = places.get(last).map_or(u64::MAX, |place| place.offset);
+    let begin = confirmed(first).unwrap_or(FIRST_RECORD);
+    let end = confirmed(last).unwrap_or(u64::MAX);
     Some(FilePart::new(begin..end, length)).filter(|part| part.unread_bytes > 0)
 }
 
@@ -101,9 +102,9 @@ mod tests {
     }
 
     /// A capture of more than 17 MiB with a packet of 1 kB each second, and where its records
-    /// begin. At 8 MiB there is a packet that holds a capture, as when somebody copies one: its
-    /// last record is an hour later.
-    fn capture_in_a_capture() -> (Vec<u8>, Vec<u64>) {
+    /// begin. At this place there is a packet that holds a capture by a clock that is so much ahead,
+    /// as when somebody copies one: its last record is an hour later.
+    fn capture_in_a_capture(mebibytes: usize, ahead: u32) -> (Vec<u8>, Vec<u64>) {
         let mut pcap = Vec::new();
         for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
             pcap.extend_from_slice(&word.to_le_bytes());
@@ -113,13 +114,13 @@ mod tests {
         let mut is_copied = false;
         while pcap.len() < 17 << 20 {
             begins.push(pcap.len() as u64);
-            if !is_copied && pcap.len() > (8 << 20) - 10_000 {
+            if !is_copied && pcap.len() > (mebibytes << 20) - 10_000 {
                 is_copied = true;
                 let mut copy = Vec::new();
                 while copy.len() < 40_000 {
-                    put(&mut copy, second, &[0; 84]);
+                    put(&mut copy, second + ahead, &[0; 84]);
                 }
-                put(&mut copy, second + 3600, &[0; 84]);
+                put(&mut copy, second + ahead + 3600, &[0; 84]);
                 put(&mut pcap, second, &copy);
             } else {
                 put(&mut pcap, second, &[0; 1000]);
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_packet_that_holds_a_capture_is_no_place_to_begin() {
-        let (pcap, begins) = capture_in_a_capture();
+        let (pcap, begins) = capture_in_a_capture(8, 0);
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &pcap).unwrap();
         let none = StopFlag::default();
@@ -157,6 +158,22 @@ mod tests {
             let begin = part.map_or(FIRST_RECORD, |part| part.bytes.start);
             assert!(is_begin(begin), "{mebibytes} MiB: {begin} is inside a packet");
             assert_eq!(begin == FIRST_RECORD, mebibytes == 8, "{mebibytes} MiB: {begin}");
+        }
+    }
+    #[test]
+    fn a_packet_that_holds_a_capture_is_no_place_to_end() {
+        let (pcap, begins) = capture_in_a_capture(16, 1500);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &pcap).unwrap();
+        for (mebibytes, is_read_to_its_end) in [(12, false), (16, true)] {
+            let place = begins.partition_point(|&begin| begin < mebibytes << 20);
+            let to = (1_700_000_000 + place as i64 + 300) * SECOND;
+            let range = to - 60 * SECOND..to;
+            let part =
+                part_in_time(file.path(), InputFormat::Auto, &range, &StopFlag::default()).unwrap();
+            let end = part.bytes.end;
+            assert_eq!(end == u64::MAX, is_read_to_its_end, "{mebibytes} MiB: {end}");
+            assert!(is_read_to_its_end || begins.binary_search(&end).is_ok(), "{end}");
         }
     }
 }
