@@ -259,7 +259,8 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
         command: run.command_line(&UNRELATED),
     };
     let style = output.style(None);
-    let written = report.complete().write(args.format.format, style, output).context(UNWRITTEN);
+    let written =
+        report.complete().write(args.format.of(&args.output), style, output).context(UNWRITTEN);
     all_written([
         args.output.finish(run, written, || report.complete().summary()),
         od.finish(run, |traffic| report.page(traffic)),
@@ -322,7 +323,8 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
     })?;
     report.ended(&all.inputs, all.interrupted);
     let style = output.style(None);
-    let written = report.complete().write(args.format.format, style, output).context(UNWRITTEN);
+    let written =
+        report.complete().write(args.format.of(&args.output), style, output).context(UNWRITTEN);
     all_written([
         args.output.finish(run, written, || report.complete().summary()),
         od.finish(run, |_| report.page()),
@@ -343,7 +345,11 @@ impl CompareArgs {
         if interrupted {
             return 0;
         }
-        if self.format.format.is_table() && !self.od.page.is_wanted() { 32 << 20 } else { u64::MAX }
+        if self.format.of(&self.output).is_table() && !self.od.page.is_wanted() {
+            32 << 20
+        } else {
+            u64::MAX
+        }
     }
 
     /// Returns the two structures that are compared with each other, or `None` if there are not two.

@@ -165,7 +165,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let mut od = args.od.begin(run)?;
     let parameters =
         CountParameters { anonymized: args.od.is_anonymized(), ..CountParameters::from(&plan) };
-    let report = CountReport::begin(args.format.format, &parameters, style, output);
+    let report = CountReport::begin(args.format.of(&args.output), &parameters, style, output);
     let mut sinks = (report.context(UNWRITTEN)?, args.od.page.is_wanted().then(CountPage::default));
     let mut who = args.who(&plan)?;
     let label = label_of_both(&plan, continued.as_ref());
@@ -254,7 +254,7 @@ impl CountArgs {
             ],
         )?;
         let plan = DividedPlan::Count(self.plan(&self.trace.input.captures, None)?);
-        Ok(plan.run(self.format.format, &self.output, self.speech.is_quiet()))
+        Ok(plan.run(self.format.of(&self.output), &self.output, self.speech.is_quiet()))
     }
 
     /// Returns the ranking for the page, if requested.

@@ -214,7 +214,7 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     let captures = files.finish(run, writers).map(|all| written = all);
     let report = DedupReport { plan: &plan, summary: &summary, anonymized: key.is_some() };
     let style = output.style(args.rows.shown());
-    let reported = report.complete().write(args.format.format, style, output);
+    let reported = report.complete().write(args.format.of(&args.output), style, output);
     let reported = reported.context("cannot write the summary");
     all_written([captures, args.output.finish(run, reported, || report.complete().summary())])?;
     run.problems(&summary.inputs);

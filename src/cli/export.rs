@@ -70,9 +70,9 @@ pub(crate) struct ExportArgs {
     #[command(flatten, next_help_heading = "Speed and memory")]
     threads: ThreadArgs,
 
-    /// How rows are written
-    #[arg(long, default_value = "csv", value_parser = formats(), help_heading = "Output")]
-    format: ReportFormat,
+    /// How rows are written [default: as the name of the output ends, or csv]
+    #[arg(long, value_parser = formats(), help_heading = "Output")]
+    format: Option<ReportFormat>,
 
     /// Whose names the fields have
     #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output", hide_short_help = true)]
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &ExportArgs, run: &mut Run) -> Result<Outcome> {
     let report = rows.report.ok_or_else(|| io::ErrorKind::Other.into());
     let written = report.and_then(|report| report.finish(&summary)).context(UNWRITTEN);
     args.output.finish(run, written, || export_summary(&rows.parameters, &summary))?;
-    if !args.format.says_all() {
+    if !args.format().says_all() {
         run.note(export_shortcomings(&summary));
     }
     Ok(run.end(&summary, args.speech, PARTIAL))
@@ -132,7 +132,8 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     fn begin(&mut self, output: Output) -> io::Result<()> {
-        let report = ExportReport::begin(self.args.format, &self.parameters, self.threads, output)?;
+        let report =
+            ExportReport::begin(self.args.format(), &self.parameters, self.threads, output)?;
         self.report = Some(report);
         Ok(())
     }
@@ -166,13 +167,17 @@ impl ExportSink for Rows<'_> {
 }
 
 impl ExportArgs {
+    fn format(&self) -> ReportFormat {
+        self.format.or_else(|| self.output.format()).unwrap_or(ReportFormat::CSV)
+    }
+
     /// Returns the same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
         refuse(&self.input.read, &self.output, &[])?;
         self.check()?;
         let plan = self.plan(&self.input.captures)?;
         let plan = DividedPlan::Export(ExportParameters::new(&plan, self.names));
-        Ok(plan.run(self.format, &self.output, self.speech.is_quiet()))
+        Ok(plan.run(self.format(), &self.output, self.speech.is_quiet()))
     }
 
     fn check(&self) -> Result<(), UsageError> {
@@ -181,7 +186,7 @@ impl ExportArgs {
             self.queries_only && !self.element.has_name(),
             "--queries-only is about DNS messages: add --element dns, or leave it out; --where 'udp[10] & 0x80 = 0' leaves out responses of flows",
         )])?;
-        FormatArgs { format: self.format }.check(&self.output)
+        FormatArgs { format: Some(self.format()) }.check(&self.output)
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<ExportPlan, UsageError> {

@@ -196,7 +196,7 @@ fn info(args: &InfoArgs, run: &mut Run) -> Result<Outcome> {
         }
     }
     let style = output.style(None);
-    let written = info.complete().write(args.format.format, style, output);
+    let written = info.complete().write(args.format.of(&args.output), style, output);
     finish(run, &args.output, written, || info.complete().summary())
 }
 
@@ -274,7 +274,8 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
     if !is_complete {
         say_incomplete(&args.file, "`no` means not seen in what was read");
     }
-    let mut answers = AnswerReport::begin(args.format.format, output).context(UNWRITTEN)?;
+    let mut answers =
+        AnswerReport::begin(args.format.of(&args.output), output).context(UNWRITTEN)?;
     let mut answer = |text: &str, query: &ElementQuery| {
         let answered = answers.answer(text.to_owned(), answer(&asked.filter, query));
         answered.context(UNWRITTEN)
@@ -388,7 +389,7 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
     })?;
     let report = OverlapReport::new(counts, is_complete);
     let style = output.style(None);
-    let written = report.complete().write(args.format.format, style, output);
+    let written = report.complete().write(args.format.of(&args.output), style, output);
     finish(run, &args.output, written, || report.complete().summary())
 }
 

@@ -123,7 +123,7 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
         most: args.most(),
         ..FlowParameters::new(&plan, args.memory, args.unique, args.names)
     };
-    let report = FlowReport::begin(args.format.format, &parameters, style, output);
+    let report = FlowReport::begin(args.format.of(&args.output), &parameters, style, output);
     let addresses = key.as_ref().map(AddressMap::new);
     let mut shown = Shown { report: report.context(UNWRITTEN)?, addresses };
     // In the order of their start the flows of a stream would come at its end only.
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     };
     let written = handed.and_then(|()| shown.report.finish(&summary)).context(UNWRITTEN);
     args.output.finish(run, written, || flow_summary(&parameters, &summary))?;
-    if !args.format.format.says_all() {
+    if !args.format.of(&args.output).says_all() {
         run.note(flow_shortcomings(&summary));
     }
     Ok(run.end(&summary, args.speech, PARTIAL))
@@ -199,7 +199,7 @@ impl FlowsArgs {
         let plan = self.plan(&self.input.captures)?;
         let parameters = FlowParameters::new(&plan, self.memory, false, self.names);
         let plan = DividedPlan::Flows(parameters);
-        Ok(plan.run(self.format.format, &self.output, self.speech.is_quiet()))
+        Ok(plan.run(self.format.of(&self.output), &self.output, self.speech.is_quiet()))
     }
 
     fn check(&self) -> Result<(), UsageError> {
@@ -221,7 +221,7 @@ impl FlowsArgs {
             ),
         ])?;
         UsageError::check(&[(
-            self.format.format.is_table() && self.names != FlowNames::Flowsieve,
+            self.format.of(&self.output).is_table() && self.names != FlowNames::Flowsieve,
             "a table is for people and has no field names, so --names needs --format csv, json, jsonl or parquet",
         )])?;
         self.format.check(&self.output)

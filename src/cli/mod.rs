@@ -347,6 +347,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
             "rows have an order of their own, and other programs sort them: --format csv"
                 .to_owned(),
         ),
+        (ErrorKind::UnknownArgument, Some("--json"), _) => Some("--format json".to_owned()),
         (ErrorKind::UnknownArgument, Some("--top"), _) => {
             Some("a ranking is a command of its own: flowsieve top --help".to_owned())
         }
@@ -361,6 +362,10 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         }
         _ => None,
     };
+    if error.kind() == ErrorKind::UnknownArgument {
+        // That the option could be a value.
+        error.remove(ContextKind::Suggested);
+    }
     if let Some(tip) = tip {
         // Clap's own guess is about an option that is spelled alike, and so is the usage.
         error.remove(ContextKind::SuggestedArg);

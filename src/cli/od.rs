@@ -12,7 +12,6 @@ use flowsieve::pipeline::Traffic;
 use flowsieve::report::document::Document;
 use flowsieve::report::{ReportFormat, traffic_table};
 use flowsieve_engine::internal::Shown;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 // A page, whether packets are counted by origin and destination, and where all pairs go. (No doc
@@ -135,10 +134,7 @@ impl Od<'_> {
 
 /// Returns the format for the extension of a file.
 fn format_of(path: &Path) -> Result<ReportFormat, UsageError> {
-    let end = path.extension().and_then(OsStr::to_str);
-    let mut formats = ReportFormat::ALL.iter().copied();
-    let named = formats.find(|format| !format.is_table() && Some(format.name()) == end);
-    named.ok_or_else(|| {
+    ReportFormat::of_name(path).ok_or_else(|| {
         UsageError::new(format!(
             "{} must end in .csv, .json, .jsonl or .parquet, which says how it is written",
             path.shown()

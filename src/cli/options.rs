@@ -226,7 +226,7 @@ pub(super) struct LiveArgs {
     #[arg(long, help_heading = "Input", hide_short_help = true)]
     pub(super) follow: bool,
 
-    /// Print a row of a pipe this long after its slice ends, in capture time
+    /// Wait this long, in capture time, for late packets of a pipe before a row is printed
     ///
     /// Packets that come later still count. Formats written at the end (JSON, Parquet, and all
     /// files) and captures that are files ignore it.
@@ -508,9 +508,9 @@ impl ThreadArgs {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Output")]
 pub(super) struct FormatArgs {
-    /// How results are written
-    #[arg(long, default_value_t, value_parser = formats())]
-    pub(super) format: ReportFormat,
+    /// How results are written [default: as the name of the output ends, or a table]
+    #[arg(long, value_parser = formats())]
+    pub(super) format: Option<ReportFormat>,
 }
 
 fn formats() -> impl TypedValueParser<Value = ReportFormat> {
@@ -518,10 +518,15 @@ fn formats() -> impl TypedValueParser<Value = ReportFormat> {
 }
 
 impl FormatArgs {
+    /// Returns the format: the one that was asked for, that of the file, or a table.
+    pub(super) fn of(self, output: &OutputArgs) -> ReportFormat {
+        self.format.or_else(|| output.format()).unwrap_or_default()
+    }
+
     /// Refuses a binary format on a terminal.
     pub(super) fn check(self, output: &OutputArgs) -> Result<(), UsageError> {
         let to_standard = output.path().is_none_or(is_standard_output);
-        let format = self.format;
+        let format = self.of(output);
         UsageError::check(&[(
             format.is_binary() && to_standard && is_shown(),
             &format!(
@@ -569,6 +574,11 @@ impl OutputArgs {
     /// Returns the file, or `None` for standard output.
     pub(super) fn path(&self) -> Option<&Path> {
         self.output.as_deref()
+    }
+
+    /// Returns the format that the name of the file ends with.
+    pub(super) fn format(&self) -> Option<ReportFormat> {
+        ReportFormat::of_name(self.path()?)
     }
 
     /// Returns the files that are written, with the options that name them.

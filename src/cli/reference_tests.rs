@@ -12,7 +12,7 @@ const COMMON: usize = 2;
 const HEAD: &str = "\
 # Commands
 
-Every command and option in a line, as `-h` shows them. `flowsieve help COMMAND` explains them at length, with examples.
+Every command and option, one line each. `flowsieve help COMMAND` explains them at length, with examples.
 ";
 
 /// The page.
@@ -168,7 +168,8 @@ fn heading(argument: &Arg) -> &str {
 fn option(page: &mut String, argument: &Arg) {
     let text = argument.get_help().or(argument.get_long_help());
     let text = text.map_or_else(String::new, |text| paragraphs(&text.to_string()));
-    write!(page, "- `{argument}`: {text}").expect("text is written");
+    let short = argument.get_short().map_or_else(String::new, |short| format!("-{short}, "));
+    write!(page, "- `{short}{argument}`: {text}").expect("text is written");
     if argument.get_action().takes_values() {
         if let Some(default) = argument.get_default_values().first() {
             write!(page, " Default: `{}`.", default.to_string_lossy()).expect("text is written");

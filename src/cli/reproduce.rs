@@ -127,7 +127,8 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
         experiments: &experiments,
     };
     let style = output.style(None);
-    let written = report.complete().write(args.format.format, style, output).context(UNWRITTEN);
+    let written =
+        report.complete().write(args.format.of(&args.output), style, output).context(UNWRITTEN);
     let markdown = page.zip(args.markdown.as_deref());
     all_written([
         args.output.finish(run, written, || report.complete().summary()),
@@ -158,7 +159,7 @@ fn list(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
         keep_apart(args.output.files(), &inputs_of(&settings))?;
     }
     let output = args.output.open(run)?;
-    run.commit(write_experiments(args.format.format, output).context(UNWRITTEN)?)?;
+    run.commit(write_experiments(args.format.of(&args.output), output).context(UNWRITTEN)?)?;
     Ok(Outcome::Done)
 }
 

@@ -565,7 +565,7 @@ impl OutputArgs {
         (format, rows, live): (FormatArgs, RowsArgs, LiveArgs),
     ) -> Result<(Output, TerminalStyle)> {
         let output = self.open(run)?;
-        let is_printed = format.format.is_line_by_line() && !output.is_file();
+        let is_printed = format.of(self).is_line_by_line() && !output.is_file();
         trace.delay_ns = is_printed.then_some(live.delay);
         let is_live = is_printed && trace.is_stream() && output.is_terminal();
         run.show_progress(!is_live);

@@ -103,7 +103,7 @@ struct QuestionArgs {
     #[arg(long, value_name = "NUMBER", value_parser = by_name(RankBy::ALL, RankBy::name), default_value = "distinct", hide_possible_values = true)]
     sort: RankBy,
 
-    /// List keys with at least this many distinct others [default: 2]
+    /// List keys with at least this many distinct others [default: 2; 1 with --sort bytes or packets]
     ///
     /// Without the exact count, each row says whether it is certain, likely or possible that the
     /// key has this many.
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
         run.show_progress(true);
     }
     let html = args.page.open(run)?;
-    let report = TopReport::begin(args.format.format, &plan, style, output);
+    let report = TopReport::begin(args.format.of(&args.output), &plan, style, output);
     let mut sinks = (report.context(UNWRITTEN)?, args.page.is_wanted().then(TopPage::default));
     let summary = run.read(&plan.trace.inputs, |watch| top(&plan, &mut sinks, watch))?;
     let (report, page) = sinks;
@@ -156,7 +156,7 @@ impl TopArgs {
             &[(self.live.follow, "--follow"), (self.page.is_wanted(), "--html or --svg")],
         )?;
         let plan = DividedPlan::Top(self.plan(&self.input.captures)?);
-        Ok(plan.run(self.format.format, &self.output, self.speech.is_quiet()))
+        Ok(plan.run(self.format.of(&self.output), &self.output, self.speech.is_quiet()))
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<TopPlan, UsageError> {

@@ -35,10 +35,12 @@ pub(super) enum Hosts {
 impl Hosts {
     fn of(traffic: &Traffic) -> Self {
         let ends = |pair: TrafficPair| {
-            let [a, b] = [pair.origin, pair.destination];
+            let [a, b] = pair.names();
             if a <= b { [a, b] } else { [b, a] }
         };
-        let pairs: HashSet<[String; 2]> = traffic.pairs().into_iter().map(ends).collect();
+        let is_listed = |pair: &TrafficPair| pair.addresses.is_some();
+        let pairs: HashSet<[String; 2]> =
+            traffic.pairs().into_iter().filter(is_listed).map(ends).collect();
         let mut pairs_of: HashMap<&str, u64> = HashMap::new();
         for [a, b] in &pairs {
             *pairs_of.entry(a).or_default() += 1;

@@ -113,7 +113,8 @@ pub fn plan_measured(
         && fpr > 0.0
         && fpr < 1.0
     {
-        for row in &mut rows {
+        let counts_only = |row: &PlanRow| matches!(row.structure, Structure::Hll | Structure::Ell);
+        for row in rows.iter_mut().filter(|row| !counts_only(row)) {
             row.same_rate_bytes = if row.structure == best {
                 row.memory_bytes
             } else {

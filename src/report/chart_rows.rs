@@ -1,7 +1,7 @@
 //! The values of a chart as a table.
 
 use super::document::TableView;
-use super::figure::{Drawing, Figure, Point, Scale, Series};
+use super::figure::{Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
 use super::svg::written;
 
@@ -75,12 +75,14 @@ pub(super) fn table(figure: &Figure) -> (TableView, Option<String>) {
         | Drawing::Panels { x, y, .. }
         | Drawing::Strips { x, y, .. } => {
             let panels = figure.drawing.panels();
+            let with_values = |series: &&Series| series.style != SeriesStyle::Places;
             let (mut values, mut places) = (Vec::new(), 0);
             for (panel, series) in &panels {
                 let rows = LineRows::new(series);
                 places += rows.places;
                 values.extend(rows.x.iter().map(|at| {
-                    let values = series.iter().map(|series| text_at(series, *at, y.scale));
+                    let values = series.iter().filter(with_values);
+                    let values = values.map(|series| text_at(series, *at, y.scale));
                     let place = written(x.scale, *at);
                     let place = if panel.is_empty() { place } else { format!("{place}, {panel}") };
                     (place, values.collect())
@@ -93,6 +95,7 @@ pub(super) fn table(figure: &Figure) -> (TableView, Option<String>) {
                 )
             });
             let names = panels.first().into_iter().flat_map(|(_, series)| *series);
+            let names = names.filter(with_values);
             (table_of(&x.label, names.map(|series| &series.name), values.into_iter()), note)
         }
         Drawing::Bars { categories, y, series } => {
@@ -153,7 +156,6 @@ fn table_of<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::figure::SeriesStyle;
     use super::*;
 
     #[test]

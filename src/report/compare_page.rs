@@ -120,13 +120,12 @@ impl CompareReport<'_> {
         let mut series: Vec<Series> = self.plan.contenders.iter().map(of).collect();
         let lowest = series.iter().flat_map(|it| &it.points).map(|point| point.y);
         let lowest = lowest.filter(|y| *y > 0.0).fold(1.0, f64::min);
-        let ends = [comparison.sizes.first(), comparison.sizes.last()].map(|it| *it.unwrap_or(&1));
-        let level = |ends: [u64; 2], y: f64| ends.map(|size| Point::new(size as f64, y));
+        let sizes = || comparison.sizes.iter().map(|&size| size as f64);
         let floors = comparison.floors(self.plan).into_iter().filter(|floor| floor.mean > 0.0);
         series.extend(floors.map(|floor| Series {
             name: format!("{}, floor", floor.contender.name()),
             points: match kind {
-                CountKind::Raw => level(ends, floor.mean).into(),
+                CountKind::Raw => sizes().map(|x| Point::new(x, floor.mean)).collect(),
                 CountKind::Estimate => Vec::new(),
             },
             style: SeriesStyle::Dashed,
@@ -137,13 +136,13 @@ impl CompareReport<'_> {
         if CountKind::ALL.into_iter().flat_map(crossings).next().is_some() {
             // A gap is behind each.
             let points = crossings(kind).flat_map(|crossing| {
-                let [from, to] = level(crossing.between, lowest);
-                [from, to, Point::new(to.x, f64::NAN)]
+                let [from, to] = crossing.between.map(|size| size as f64);
+                [Point::new(from, lowest), Point::new(to, lowest), Point::new(to, f64::NAN)]
             });
             series.push(Series {
                 name: "they cross".to_owned(),
                 points: points.collect(),
-                style: SeriesStyle::Reference,
+                style: SeriesStyle::Places,
             });
         }
         series

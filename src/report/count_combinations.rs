@@ -140,7 +140,7 @@ const MIN_WIDTH: usize = 16;
 /// The heading of a combination in a table for people.
 pub(super) fn heading(names: &[&'static str]) -> Heading {
     let name = names.join(",");
-    Heading::right(u8::MAX, name.len().max(MIN_WIDTH), name).drop_priority(8)
+    Heading::right(u8::MAX, name.len().max(MIN_WIDTH), name).drop_priority(9)
 }
 
 /// Remarks on combinations that are not counted, or only from below.

@@ -95,7 +95,7 @@ const EXACT_DOC: &str = "distinct elements by the exact set, unless it is off or
 pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
     let columns = columns! { field p: CountParameters;
         element = p.plan.rule.kind.name().into_owned(),
-            "`host-pair`, `flow`, `dns`, `src` or `dst`";
+            "`host-pair`, `flow`, `dns`, `src`, `dst`, or the fields of a key";
         undirected = p.plan.rule.undirected, "both directions are one element";
         queries_only = p.plan.rule.queries_only, "count DNS queries only";
         dns_ports = p.plan.trace.headers.dns_ports.clone(), "DNS ports besides 53";
@@ -131,7 +131,7 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
             heading(Heading::left(0, width, "start")), decimals(decimals, decimals);
         end_ns = Time(slice.end_ns), END_DOC;
         packets = slice.packets, "packets in the slice",
-            heading(Heading::right(1, 12, "packets").narrow(9, "packets").drop_priority(7));
+            heading(Heading::right(1, 12, "packets").narrow(9, "packets").drop_priority(5));
         elements = slice.elements, "elements seen, repeats included",
             heading(Heading::right(2, 12, "elements").narrow(9, "elements").drop_priority(1));
         exact = slice.exact, EXACT_DOC,
@@ -156,16 +156,16 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
             heading(Heading::right(6, 12, "± std error").narrow(11, "± std error").drop_priority(4)),
             text(|slice| or_dash(slice.std_error, |error| format!("{error:.1}")));
         lower = slice.lower, LOWER_DOC,
-            heading(Heading::right(7, 11, "lower").narrow(9, "lower").drop_priority(5));
+            heading(Heading::right(7, 11, "lower").narrow(9, "lower").drop_priority(8));
         upper = slice.upper, UPPER_DOC,
-            heading(Heading::right(8, 11, "upper").narrow(9, "upper").drop_priority(5)),
+            heading(Heading::right(8, 11, "upper").narrow(9, "upper").drop_priority(8)),
             text(|slice| match slice.upper {
                 None if slice.saturated => "full".to_owned(),
                 upper => or_dash(upper, grouped),
             });
         rel_error = slice.rel_error(), "(estimate - exact) / exact", unit("share"),
-            heading(Heading::right(9, 11, "rel. error").narrow(9, "rel. err.").drop_priority(6));
-        observed_fpr = slice.observed_fpr, "share of new elements that the filter took for repeats", unit("share"),
+            heading(Heading::right(9, 11, "rel. error").narrow(9, "rel. err.").drop_priority(7));
+        observed_fpr = slice.observed_fpr, "share of the new elements it watched that the filter took for repeats", unit("share"),
             heading(Heading::right(10, 13, "observed FPR").narrow(8, "obs. FPR").drop_priority(3));
         saturated = slice.saturated,
             "a filter was too full for a count: `first` is far too low, and there is no upper bound";

@@ -234,7 +234,7 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
     if width_ns.is_some() && parameters.every_ns().is_none() {
         columns = columns
             .field("new", |slice| slice.new)
-            .heading(Heading::right(11, 11, "new").narrow(9, "new").drop_priority(8))
+            .heading(Heading::right(11, 11, "new").narrow(9, "new").drop_priority(6))
             .text(|slice| match (slice.new, slice.new_std_error) {
                 (Some(new), Some(1e-9..)) => format!("≈{}", grouped(new)),
                 (new, _) => or_dash(new, grouped),

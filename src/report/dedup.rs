@@ -171,7 +171,7 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         looked_up = summary.window.looked_up,
             "packets looked up among the digests; depends on the random seed";
         expected_wrong = summary.window.expected_wrong,
-            "with `--approximate`: packets expected to be dropped wrongly";
+            "with `--approximate`: packets expected to be dropped wrongly, equal to none of one and a half windows; null if the filter was too full to tell";
     }
 }
 
@@ -206,8 +206,11 @@ fn document(report: &DedupReport<'_>, style: TerminalStyle) -> Document {
         ("in no slice", summary.outside_slices),
     ];
     rows.extend(rare.into_iter().filter(|(_, number)| *number > 0).map(count));
-    let wrong = window.expected_wrong;
-    rows.extend(wrong.map(|wrong| row("expected wrong drops", format!("{wrong:.3}"))));
+    if plan.approximate {
+        let wrong = window.expected_wrong.map(|wrong| format!("{wrong:.3}"));
+        let wrong = wrong.unwrap_or_else(|| "filter too full".to_owned());
+        rows.push(row("expected wrong drops", wrong));
+    }
     let headings =
         [Heading::left(0, 26, ""), Heading::right(0, 15, "").gap(0), Heading::text("").gap(2)];
     document.both([Block::Table(TableView::new(headings, rows))]);

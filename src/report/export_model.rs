@@ -7,7 +7,7 @@ use super::count_model::{SKIPPED_DOC, tally};
 use super::flows_model::{FlowNames, FlowShape, flow_columns, protocol_name};
 use super::format::{Frame, Tail};
 use super::number::grouped;
-use super::run_view::{ended, inputs_cell};
+use super::run_view::{ended, inputs_cell, reasons};
 use super::selection::trace_columns;
 use crate::decode::{rcode_name, type_name};
 use crate::elements::{Attribute, ElementKind};
@@ -236,10 +236,14 @@ pub(super) fn total_columns() -> Columns<ExportSummary> {
     }
 }
 
-/// Returns a sentence for each consequence of too little memory or of packets out of order.
+/// Returns a sentence for each consequence of too little memory, of packets out of order, or of
+/// packets without elements.
 pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
     let mut sentences = Vec::new();
     let (early, late) = (summary.totals.early, summary.totals.late);
+    if summary.totals.rows == 0 && !summary.totals.skipped.is_empty() {
+        sentences.push(format!("no rows: {}", reasons(&summary.totals.skipped)));
+    }
     let counted = |number: u64, what: &str, verb: [&str; 2]| match number {
         1 => format!("1 {what} {}", verb[0]),
         _ => format!("{} {what}s {}", grouped(number), verb[1]),

@@ -132,6 +132,8 @@ pub enum SeriesStyle {
     Dashed,
     /// Points only: measurements.
     Points,
+    /// A thick, pale line over places on the x axis; its height means nothing.
+    Places,
 }
 
 impl Drawing {

@@ -13,6 +13,7 @@ use crate::zone::Zone;
 use std::any::Any;
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// A format of results: a line of the table of formats. Every command that lists something has all
 /// of them.
@@ -83,6 +84,16 @@ impl ReportFormat {
     /// Returns the format with this name.
     pub fn named(name: &str) -> Option<Self> {
         FORMATS.iter().copied().find(|format| format.name == name)
+    }
+
+    /// Returns the format that the name of a file ends with, if it is not that of a table.
+    pub fn of_name(path: &Path) -> Option<Self> {
+        let end = match path.extension()?.to_str()? {
+            "md" => "markdown",
+            "tex" => "latex",
+            end => end,
+        };
+        Self::named(end).filter(|format| !format.is_table())
     }
 
     /// Returns its name in a command line, which is the end of a file's name as well.

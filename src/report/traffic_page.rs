@@ -4,8 +4,9 @@ use super::document::Block;
 use super::figure::{Axis, Drawing, Figure, Scale};
 use super::number::grouped;
 use crate::decode::Skip;
-use crate::pipeline::Traffic;
+use crate::pipeline::{Traffic, TrafficPair, prefix_name};
 use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
 
 /// Number of origins and of destinations in a heat map, without "other".
 const TOP: usize = 24;
@@ -47,37 +48,37 @@ fn heat_map(traffic: &Traffic) -> Option<Figure> {
     if pairs.is_empty() {
         return None;
     }
-    let (mut from, mut to): (HashMap<&str, u64>, HashMap<&str, u64>) = Default::default();
-    for pair in &pairs {
-        *from.entry(&pair.origin).or_default() += pair.packets;
-        *to.entry(&pair.destination).or_default() += pair.packets;
+    let (mut from, mut to): (HashMap<IpAddr, u64>, HashMap<IpAddr, u64>) = Default::default();
+    let ends = |pair: &TrafficPair| Some((pair.addresses?.ends(), pair.packets));
+    for ((origin, destination), packets) in pairs.iter().filter_map(ends) {
+        *from.entry(origin).or_default() += packets;
+        *to.entry(destination).or_default() += packets;
     }
-    let top = |packets: &HashMap<&str, u64>| {
-        let mut ends: Vec<(&str, u64)> = packets.iter().map(|(name, n)| (*name, *n)).collect();
-        ends.sort_by_key(|&(name, packets)| (u64::MAX - packets, name));
-        let mut names: Vec<String> = ends.iter().take(TOP).map(|end| end.0.to_owned()).collect();
+    let (four, six) = traffic.bits();
+    let top = |packets: &HashMap<IpAddr, u64>| {
+        let mut ends: Vec<(IpAddr, u64)> = packets.iter().map(|(&end, &n)| (end, n)).collect();
+        ends.sort_unstable_by_key(|&(end, packets)| (u64::MAX - packets, end));
+        let shown = ends.iter().take(TOP);
+        let mut names: Vec<String> = shown.map(|end| prefix_name(end.0, four)).collect();
         if ends.len() > TOP || traffic.beyond() > 0 {
             names.push(OTHER.to_owned());
         }
-        names
+        let numbers: HashMap<IpAddr, usize> =
+            ends.iter().take(TOP).enumerate().map(|(i, end)| (end.0, i)).collect();
+        (names, numbers)
     };
-    let (rows, columns) = (top(&from), top(&to));
-    let numbers = |names: &[String]| -> HashMap<String, usize> {
-        names.iter().enumerate().map(|(i, name)| (name.clone(), i)).collect()
-    };
-    let (row_of, column_of) = (numbers(&rows), numbers(&columns));
+    let ((rows, row_of), (columns, column_of)) = (top(&from), top(&to));
     let mut packets = vec![vec![0_u64; columns.len()]; rows.len()];
-    for pair in &pairs {
-        let row = row_of.get(&pair.origin).copied().unwrap_or(rows.len() - 1);
-        let column = column_of.get(&pair.destination).copied().unwrap_or(columns.len() - 1);
-        packets[row][column] += pair.packets;
+    for ((origin, destination), of_pair) in pairs.iter().filter_map(ends) {
+        let row = row_of.get(&origin).copied().unwrap_or(rows.len() - 1);
+        let column = column_of.get(&destination).copied().unwrap_or(columns.len() - 1);
+        packets[row][column] += of_pair;
     }
     packets[rows.len() - 1][columns.len() - 1] += traffic.beyond();
-    let (four, six) = traffic.bits();
     let value = |n: u64| (n > 0).then_some(n as f64);
     let caption = format!(
         "The {TOP} prefixes with most packets on each side (/{four} for IPv4, /{six} for IPv6), of {} pairs. All packets with readable addresses count, whatever the elements are.",
-        grouped(pairs.len() as u64)
+        grouped(pairs.iter().filter_map(ends).count() as u64)
     );
     let drawing = Drawing::HeatMap {
         values: packets.into_iter().map(|row| row.into_iter().map(value).collect()).collect(),

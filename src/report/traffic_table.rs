@@ -9,9 +9,9 @@ use std::io::{self, Write};
 /// The columns of a pair.
 pub(super) fn pair_columns() -> Columns<TrafficPair> {
     columns! { field pair: TrafficPair;
-        origin = pair.origin.clone(),
+        origin = { let [origin, _] = pair.names(); origin },
             "prefix of the senders, such as `10.0.1.0/24`; with `--od 32` an address";
-        destination = pair.destination.clone(), "prefix of the receivers";
+        destination = { let [_, destination] = pair.names(); destination }, "prefix of the receivers";
         packets = pair.packets, "packets from one to the other";
     }
 }
@@ -22,14 +22,7 @@ pub(super) fn pair_columns() -> Columns<TrafficPair> {
 ///
 /// Writing failed.
 pub fn write<W: Write>(traffic: &Traffic, format: ReportFormat, out: W) -> io::Result<W> {
-    let mut pairs = traffic.pairs();
-    if traffic.beyond() > 0 {
-        pairs.push(TrafficPair {
-            origin: "other".to_owned(),
-            destination: "other".to_owned(),
-            packets: traffic.beyond(),
-        });
-    }
+    let pairs = traffic.pairs();
     let frame = Frame::new("flowsieve.origin-destination/1", "pairs");
     RowWriter::write_all(format, frame, pair_columns(), &pairs, Vec::new(), out)
 }

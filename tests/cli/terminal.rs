@@ -112,8 +112,8 @@ fn a_comparison_keeps_its_answer_at_every_width() {
 fn columns_that_have_no_room_are_named_once() {
     let Some(text) = shown(60, "flowsieve count -q traces/generated.pcap") else { return };
     let words = plain(&text).split_whitespace().collect::<Vec<_>>().join(" ");
-    let remark = "not shown: elements, first, ± std error, lower, upper, rel. error, \
-        observed FPR; a wider terminal shows them, and so do files and pipes";
+    let remark = "not shown: packets, elements, first, ± std error, rel. error, observed FPR, \
+        new; a wider terminal shows them, and so do files and pipes";
     assert_eq!(words.matches(remark).count(), 1, "{text}");
     assert!(text.contains("\x1b[1mstart"), "{text:?}");
     // A pipe gets them all, and no bold face.

@@ -95,7 +95,7 @@ impl ResultArgs {
     fn open(&self, index: &ArchiveArgs, run: &mut Run) -> Result<(ReportFormat, Output)> {
         self.format.check(&self.output)?;
         spare_index(&index.archive, &self.output.files(), <[_]>::to_vec)?;
-        let format = if self.json { ReportFormat::JSON } else { self.format.format };
+        let format = if self.json { ReportFormat::JSON } else { self.format.of(&self.output) };
         Ok((format, self.output.open(run)?))
     }
 }

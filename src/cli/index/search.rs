@@ -150,7 +150,7 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
         run.partials.note_output();
     }
     let style = output.style(args.rows.shown());
-    let (format, is_anonymized) = (args.format.format, key.is_some());
+    let (format, is_anonymized) = (args.format.of(&args.output), key.is_some());
     let report = SearchReport::begin(format, args.explain, is_anonymized, zone, style, output);
     let mut noting = Noting {
         report: report.context(UNWRITTEN)?,

@@ -56,7 +56,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "[NAMES=]COUNT")]
     expect: Vec<String>,
 
-    /// Share of the single values of a negative that occur in the set, though not together
+    /// Share of an absent element's values that occur in other elements
     ///
     /// A negative is an absent element that is asked for. 1 is the worst case, and typical of
     /// traffic: known hosts that did not talk to each other. MDBF, which keeps each attribute
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
         sample: sample.as_ref(),
         command: args.command(&request, &plan),
     };
-    let written = report.complete().write(args.format.format, style, output);
+    let written = report.complete().write(args.format.of(&args.output), style, output);
     let summary = || report.complete().summary();
     args.output.finish(run, written.context("cannot write the plan"), summary)?;
     Ok(run.finish(PARTIAL))

@@ -220,7 +220,7 @@ pub(in crate::report) fn swatch(svg: &mut Markup, swatch: Swatch, x: f64, y: f64
 
 pub(super) fn style_class(style: SeriesStyle) -> &'static str {
     match style {
-        SeriesStyle::Reference => "reference",
+        SeriesStyle::Reference | SeriesStyle::Places => "reference",
         SeriesStyle::Line | SeriesStyle::Band => "solid",
         SeriesStyle::Dashed => "dashed",
         SeriesStyle::Points => "points",

@@ -71,7 +71,7 @@ fn numbered(series: &[Series]) -> impl Iterator<Item = (Option<usize>, &Series)>
     let mut next = 0;
     let mut known: Vec<(&str, usize)> = Vec::new();
     series.iter().map(move |series| {
-        if series.style == SeriesStyle::Reference {
+        if matches!(series.style, SeriesStyle::Reference | SeriesStyle::Places) {
             return (None, series);
         }
         let measured = measured(&series.name);

@@ -13,7 +13,8 @@
 //! A packet that is not there is called a repeat with p = 1 - ∏ (1 - pᵢ), where pᵢ is the rate of
 //! filter i ([`blocked_fpr`] at the number of packets in it). Each packet that is called new was
 //! called so with 1 - p, so it stands for p / (1 - p) others that were not: their sum is the
-//! expected number of packets dropped wrongly.
+//! expected number of packets dropped wrongly. If nearly all packets are called repeats, few are
+//! called new, and the sum says nothing.
 
 use super::plan::WindowWidth;
 use super::results::WindowReport;
@@ -38,6 +39,9 @@ const PACKETS_A_LINE: u64 = 4;
 
 /// Packets between two computations of the rate.
 const RATE_EVERY: u64 = 1024;
+
+/// Chance to be called new below which the number of packets dropped wrongly is unknown.
+const LEAST_RIGHT: f64 = 0.1;
 
 /// A filter of a turn.
 #[derive(Debug)]
@@ -212,10 +216,14 @@ impl Approximate {
     fn take_odds(&mut self) {
         self.parts[0].take_rate();
         let right: f64 = self.parts.iter().map(|part| 1.0 - part.rate).product();
-        self.odds = (1.0 - right) / right.max(f64::MIN_POSITIVE);
+        self.odds = (1.0 - right) / right;
+        if right < LEAST_RIGHT {
+            self.expected_wrong = f64::INFINITY;
+        }
     }
 
     pub(super) fn report(&self) -> WindowReport {
-        WindowReport { expected_wrong: Some(self.expected_wrong), ..self.report }
+        let expected_wrong = Some(self.expected_wrong).filter(|packets| packets.is_finite());
+        WindowReport { expected_wrong, ..self.report }
     }
 }

@@ -80,7 +80,8 @@ pub struct WindowReport {
     pub left_early: u64,
     /// The least that the window reached back then, in nanoseconds or packets.
     pub least_reach: Option<u64>,
-    /// Expected number of packets dropped wrongly, if nothing was looked up.
+    /// Expected number of packets dropped wrongly, if nothing was looked up and the filter was not
+    /// too full to tell.
     pub expected_wrong: Option<f64>,
 }
 

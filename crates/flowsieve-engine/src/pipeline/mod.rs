@@ -62,5 +62,5 @@ pub(crate) use slice_sum::ClosedSlice;
 pub use time_slice::{Align, SliceGrid};
 pub(crate) use time_slice::{OpenSlices, Place};
 #[doc(hidden)]
-pub use traffic::{Traffic, TrafficPair};
+pub use traffic::{Traffic, TrafficPair, prefix_name};
 pub(crate) use whole::{Whole, WholeElements, WholeSpec, WholeTally, is_level};

@@ -6,6 +6,7 @@
 use super::observer::Observer;
 use crate::decode::Addresses;
 use crate::elements::{ElementBatch, prefixes};
+use crate::memory::{MEMORY_REFUSED, can_allocate};
 use ahash::RandomState;
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -14,6 +15,9 @@ use std::ops::Range;
 
 /// Pairs of prefixes that the table holds: about 100 MiB.
 const MOST_PAIRS: usize = 1 << 20;
+
+/// Bytes that a pair takes in a list, in another table or on a page, beside the table.
+const LISTED_BYTES: usize = 160;
 
 /// Packets from each origin to each destination.
 #[derive(Debug)]
@@ -26,14 +30,33 @@ pub struct Traffic {
 }
 
 /// Packets from one origin to one destination.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TrafficPair {
-    /// Prefix from which they come, such as `10.0.1.0/24`.
-    pub origin: String,
-    /// Prefix to which they go.
-    pub destination: String,
+    /// First addresses of the prefixes from which and to which they go; `None` for all pairs that
+    /// are not in the table.
+    pub addresses: Option<Addresses>,
+    /// Leading bits of an IPv4 address that make a prefix.
+    pub bits: u8,
     /// Packets.
     pub packets: u64,
+}
+
+impl TrafficPair {
+    /// Returns the names of origin and destination, such as `10.0.1.0/24`.
+    pub fn names(&self) -> [String; 2] {
+        let name = |address: IpAddr| prefix_name(address, self.bits);
+        let ends = self.addresses.map(Addresses::ends);
+        ends.map_or_else(|| ["other", "other"].map(str::to_owned), |(a, b)| [name(a), name(b)])
+    }
+}
+
+/// Returns the name of a prefix of so many bits for IPv4.
+pub fn prefix_name(address: IpAddr, bits: u8) -> String {
+    match (address, bits) {
+        (IpAddr::V4(_), 32) => address.to_string(),
+        (IpAddr::V4(_), bits) => format!("{address}/{bits}"),
+        (IpAddr::V6(_), bits) => format!("{address}/{}", 2 * bits),
+    }
 }
 
 impl Traffic {
@@ -72,19 +95,34 @@ impl Traffic {
     }
 
     /// Returns all pairs, those with most packets first; equal ones by their addresses.
+    ///
+    /// # Panics
+    ///
+    /// The system refuses the memory.
     pub fn pairs(&self) -> Vec<TrafficPair> {
-        let mut pairs: Vec<(Addresses, u64)> = self.pairs.iter().map(|(&a, &n)| (a, n)).collect();
-        pairs.sort_unstable_by_key(|&(addresses, packets)| (Reverse(packets), addresses));
-        let pairs = pairs.into_iter().map(|(addresses, packets)| {
-            let (origin, destination) = self.names(addresses);
-            TrafficPair { origin, destination, packets }
-        });
-        pairs.collect()
+        self.check_memory();
+        let pair = |(&addresses, &packets): (&Addresses, &u64)| TrafficPair {
+            addresses: Some(addresses),
+            bits: self.prefix,
+            packets,
+        };
+        let mut pairs: Vec<TrafficPair> = self.pairs.iter().map(pair).collect();
+        pairs.sort_unstable_by_key(|pair| (Reverse(pair.packets), pair.addresses));
+        let beyond = TrafficPair { addresses: None, bits: self.prefix, packets: self.beyond };
+        pairs.extend((self.beyond > 0).then_some(beyond));
+        pairs
+    }
+
+    /// Panics if there is no memory for a list of the pairs.
+    fn check_memory(&self) {
+        let bytes = self.pairs.len() * LISTED_BYTES;
+        assert!(can_allocate(bytes as u64), "{MEMORY_REFUSED}");
     }
 
     /// Puts other addresses in the place of those that are there. `replace` must keep prefixes,
     /// equal ones and different ones: then pairs stay pairs.
     pub fn replace_addresses(&mut self, mut replace: impl FnMut(Addresses) -> Addresses) {
+        self.check_memory();
         let pairs = std::mem::take(&mut self.pairs);
         for (addresses, packets) in pairs {
             let pair = self.prefixes(replace(addresses));
@@ -94,16 +132,6 @@ impl Traffic {
 
     fn prefixes(&self, addresses: Addresses) -> Addresses {
         prefixes(addresses, Some(self.prefix))
-    }
-
-    fn names(&self, addresses: Addresses) -> (String, String) {
-        let name = |address: IpAddr| match (address, self.prefix) {
-            (IpAddr::V4(_), 32) => address.to_string(),
-            (IpAddr::V4(_), bits) => format!("{address}/{bits}"),
-            (IpAddr::V6(_), bits) => format!("{address}/{}", 2 * bits),
-        };
-        let (source, destination) = addresses.ends();
-        (name(source), name(destination))
     }
 }
 
@@ -124,7 +152,11 @@ mod tests {
 
     fn pairs(traffic: &Traffic) -> Vec<(String, String, u64)> {
         let pairs = traffic.pairs().into_iter();
-        pairs.map(|p| (p.origin, p.destination, p.packets)).collect()
+        let names = |pair: TrafficPair| {
+            let [origin, destination] = pair.names();
+            (origin, destination, pair.packets)
+        };
+        pairs.map(names).collect()
     }
 
     #[test]
@@ -172,6 +204,8 @@ mod tests {
             traffic.add(&[Some(v4([10, 0, 0, i], [10, 0, 0, 0]))]);
         }
         assert_eq!(traffic.beyond(), 3);
-        assert_eq!(pairs(&traffic).iter().map(|p| p.2).sum::<u64>(), 3);
+        let pairs = pairs(&traffic);
+        assert_eq!(pairs.iter().map(|pair| pair.2).sum::<u64>(), 6);
+        assert_eq!(pairs.last(), Some(&("other".to_owned(), "other".to_owned(), 3)));
     }
 }
