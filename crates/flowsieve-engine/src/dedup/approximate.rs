@@ -41,7 +41,7 @@ const PACKETS_A_LINE: u64 = 4;
 const RATE_EVERY: u64 = 1024;
 
 /// Chance to be called new below which the number of packets dropped wrongly is unknown.
-const LEAST_RIGHT: f64 = 0.1;
+const LEAST_RIGHT: f64 = 0.02;
 
 /// A filter of a turn.
 #[derive(Debug)]
