@@ -144,6 +144,38 @@ fn windows_of_a_pipe_do_not_depend_on_pauses_or_on_the_format() {
     assert_eq!(windows("json", pause).1, at_once.1);
 }
 
+/// No packet within the delay is lost, however many panes are open for it, however much memory they
+/// take, and however many packets come meanwhile.
+#[test]
+fn windows_of_a_pipe_wait_for_late_packets() {
+    let uncounted = |every: &str, memory: &str, delay: &str, times: &[u64]| {
+        let folder = tempfile::tempdir().unwrap();
+        let summary = folder.path().join("summary.json");
+        let line = ["count", "-", "--slice", "2s", "--every", every, "--memory", memory];
+        let more = ["--delay", delay, "--summary", text(&summary)];
+        let mut child = start(&[&line[..], &more].concat());
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&[header(), packets(times.iter().copied())].concat()).unwrap();
+        drop(pipe);
+        assert!(child.wait_with_output().unwrap().status.success());
+        totals(&summary)["uncounted"].as_u64().unwrap()
+    };
+    let mut times: Vec<u64> = (0..80).map(|number| 1_000_000_000 + number * 50_000).collect();
+    times.insert(60, times[60] - 1_500_000);
+    for memory in ["256KiB", "16MiB"] {
+        assert_eq!(uncounted("100ms", memory, "2s", &times), 0, "{memory}");
+        assert_eq!(uncounted("100ms", memory, "1min", &times), 0, "{memory}");
+        assert_eq!(uncounted("100ms", memory, "1s", &times), 1, "{memory}");
+    }
+    let mut fast: Vec<u64> = (0..200_000).map(|number| 1_000_000_000 + number * 10).collect();
+    fast.insert(150_000, fast[150_000] - 1_100_000);
+    assert_eq!(uncounted("1s", "256KiB", "2s", &fast), 0);
+    let refused = ["count", "-", "--slice", "2s", "--every", "1ms", "--delay", "1min"];
+    let run = flowsieve(&refused);
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(run.err.contains("shorter --delay"), "{}", run.err);
+}
+
 /// A stream remembers 65,536 closed slices. A packet for an older one is reported, and nothing else
 /// is lost.
 #[test]

@@ -262,9 +262,17 @@ impl From<SpecError> for PlanError {
     }
 }
 
+/// Panes that wait for late packets, at most.
+const MOST_WAITING: u64 = 4096 + 3;
+
 impl CountPlan {
     fn check_windows(&self) -> Result<(), PlanError> {
         let Some(panes) = self.slicing.panes(self.every_ns)? else { return Ok(()) };
+        if self.waiting_panes() > Some(MOST_WAITING) {
+            return Err(PlanError::new(
+                "windows of a pipe wait at most 4,096 of their steps for late packets; take a shorter --delay, or longer steps",
+            ));
+        }
         match &self.counter {
             Some(CounterChoice { shard: CounterSpec::Sliding { panes: own, .. }, .. })
                 if *own == panes =>
@@ -429,6 +437,8 @@ impl CountPlan {
     pub fn check_memory(&self) -> Result<(), RunError> {
         let slices = self.open_slices();
         let bytes = self.counter_bytes().unwrap_or(0).saturating_mul(slices as u64);
+        // A pane has a bit of each cell of two bytes.
+        let bytes = if self.panes().is_some() { bytes / 16 } else { bytes };
         let bytes = bytes.saturating_add(self.whole_bytes().unwrap_or(0));
         if can_allocate(bytes) {
             return Ok(());
@@ -450,9 +460,18 @@ impl CountPlan {
         Some(counter.shard.memory_bytes() * u64::from(self.shards))
     }
 
-    /// Returns how many slices are open at the same time.
+    /// Returns how many slices are open at the same time: those that wait for late packets, where
+    /// windows slide.
     pub fn open_slices(&self) -> usize {
-        self.slicing.open_slices(self.counter_bytes().unwrap_or(0))
+        let usual = self.slicing.open_slices(self.counter_bytes().unwrap_or(0));
+        usual.max(self.waiting_panes().unwrap_or(0) as usize)
+    }
+
+    /// Returns how many panes a stream has open, if windows slide: those of the delay, the ones at
+    /// its ends, and one that is ahead of all.
+    fn waiting_panes(&self) -> Option<u64> {
+        let (every_ns, delay_ns) = self.every_ns.zip(self.trace.stream_delay_ns())?;
+        Some(delay_ns.cast_unsigned().div_ceil(every_ns.max(1).cast_unsigned()) + 3)
     }
 
     /// Number of attributes of the elements that are counted.

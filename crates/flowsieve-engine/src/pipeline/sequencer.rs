@@ -188,9 +188,13 @@ impl<S: Stage> Sequencer<S> {
     }
 
     /// Treats slices as the panes of windows that slide, `panes` a window: they are closed in the
-    /// order of time, together with the panes between them that have no packets.
-    pub(super) fn sliding(mut self, panes: Option<u16>) -> Self {
+    /// order of time, together with the panes between them that have no packets. Those of a live
+    /// run stay open as long as they wait for late packets.
+    pub(super) fn sliding(mut self, panes: Option<u16>, is_live: bool) -> Self {
         self.window = panes.map(|panes| (panes, None));
+        if is_live && panes.is_some() {
+            self.slices.close_in_order();
+        }
         self
     }
 

@@ -191,7 +191,8 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
     fn sequencer<S: Stage>(&self, grid: SliceGrid, late: Late, stage: S) -> Sequencer<S> {
         let one_slice = self.slicing.width_ns.is_none();
         let (open, arity, shards) = (self.open_slices, self.arity, self.shards);
-        Sequencer::new(grid, one_slice, open, arity, shards, late, stage).sliding(self.panes)
+        let sequencer = Sequencer::new(grid, one_slice, open, arity, shards, late, stage);
+        sequencer.sliding(self.panes, self.delay_ns.is_some())
     }
 }
 

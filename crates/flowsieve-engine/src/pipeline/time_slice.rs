@@ -125,6 +125,8 @@ pub(crate) struct OpenSlices {
     /// The slice used last.
     current: usize,
     closed: SliceSet,
+    /// The oldest one gives its place to another, and only if there is no other place.
+    in_order: bool,
 }
 
 /// Packets after which an idle slice may be closed. In a fast trace
@@ -150,7 +152,13 @@ impl OpenSlices {
             open: Vec::with_capacity(capacity),
             current: 0,
             closed: SliceSet::default(),
+            in_order: false,
         }
+    }
+
+    /// From now on the oldest slice is closed when there is no place left, and none before.
+    pub(super) fn close_in_order(&mut self) {
+        self.in_order = true;
     }
 
     /// Whether `time_ns` lies in the slice used last: the answer for nearly every packet.
@@ -203,7 +211,7 @@ impl OpenSlices {
             Some(slot)
                 if self.open.len() == self.capacity
                     || self.open[slot].is_free
-                    || packets - self.open[slot].last_used > IDLE_PACKETS =>
+                    || !self.in_order && packets - self.open[slot].last_used > IDLE_PACKETS =>
             {
                 self.closed.insert(self.open[slot].index);
                 self.open[slot] = opened;
@@ -237,9 +245,12 @@ impl OpenSlices {
         self.open[slot].last_used = 0;
     }
 
-    /// A free place, or else that of the slice that is longest without a packet.
+    /// A free place, or else that of the slice that is longest without a packet, or the oldest.
     fn least_useful(&self) -> Option<usize> {
-        let key = |&slot: &usize| (!self.open[slot].is_free, self.open[slot].last_used);
+        let key = |&slot: &usize| {
+            let Open { index, last_used, is_free, .. } = self.open[slot];
+            (!is_free, if self.in_order { index } else { last_used as i64 })
+        };
         (0..self.open.len()).min_by_key(key)
     }
 }
