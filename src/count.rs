@@ -318,7 +318,10 @@ pub(crate) fn counter(
         (None, Some(panes)) => {
             // The counts of the panes, which each shard has, take at most a quarter of the memory.
             let fitting = match sizing {
-                Sizing::Memory { bytes, .. } => bytes / (4 * SlidingBitmap::pane_bytes(panes)),
+                Sizing::Memory { bytes, .. } => {
+                    let least = SlidingBitmap::least_bytes(panes);
+                    bytes / least.max(4 * SlidingBitmap::pane_bytes(panes))
+                }
                 Sizing::Rate { .. } => 1,
             };
             let fitting = fitting.clamp(1, DEFAULT_SHARDS.into()) as u32;

@@ -117,6 +117,9 @@ fn unfollowed(path: &Path, named: &[PathBuf]) -> Option<String> {
     })
 }
 
+/// What a file that is named twice means, unless it goes into an index.
+pub(crate) const TWICE: &str = "its packets are counted twice";
+
 /// Returns a remark on each file that is named twice, and on each that is named together with a
 /// compressed file of the same name.
 pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
@@ -128,15 +131,11 @@ pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
         if let Some(other) = id.and_then(|id| seen.insert(id, path)) {
             let (path_named, path) = (path.as_path(), path.shown());
             remarks.push(if other == path_named {
-                format!("{path} is named twice; its packets are counted twice")
+                format!("{path} is named twice; {TWICE}")
             } else {
                 let [one, next] = [other, path_named]
                     .map(|path| if is_standard(path) { Path::new("standard input") } else { path });
-                format!(
-                    "{} and {} are the same file; its packets are counted twice",
-                    one.shown(),
-                    next.shown()
-                )
+                format!("{} and {} are the same file; {TWICE}", one.shown(), next.shown())
             });
         }
         let plain = path.with_extension("");

@@ -61,7 +61,7 @@ pub(crate) struct Run {
     /// Files in directories that are not captures.
     others: usize,
     /// Remarks on inputs that may have been named by mistake.
-    remarks: Vec<String>,
+    pub(super) remarks: Vec<String>,
     quiet: bool,
     /// Notes on what is missing from results, if their format cannot say it.
     notes: Vec<String>,

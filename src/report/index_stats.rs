@@ -134,8 +134,9 @@ fn document(stats: &IndexStats, with_captures: bool) -> Document {
     ];
     facts.extend(files.map(|(name, column)| {
         let bytes = number(column);
-        let share = bytes as f64 / number("capture_bytes").max(1) as f64 * 100.0;
-        (name, format!("{} bytes, {share:.2} % of the captures", grouped(bytes)))
+        let share = bytes as f64 / number("capture_bytes") as f64 * 100.0;
+        let share = share.is_finite().then(|| format!(", {share:.2} % of the captures"));
+        (name, format!("{} bytes{}", grouped(bytes), share.unwrap_or_default()))
     }));
     facts.extend(stats.nodes.iter().map(|node| ("node", node_words(node))));
     let captures = stats.captures.iter().filter(|_| with_captures);

@@ -3,7 +3,7 @@
 use super::{ArchiveArgs, Outcome, explained, folders_of};
 use crate::cli::UsageError;
 use crate::cli::destination::{folder_of, is_standard};
-use crate::cli::inputs::Inputs;
+use crate::cli::inputs::{Inputs, TWICE};
 use crate::cli::options::{DnsPortArgs, QuietArgs, SelectionArgs};
 use crate::cli::problems::say_times_out_of_range;
 use crate::cli::progress::Progress;
@@ -418,6 +418,8 @@ fn fill(
     is_new: bool,
 ) -> Result<Outcome> {
     let mut files = run.take(inputs);
+    // An index has each file once.
+    run.remarks.retain(|remark| !remark.ends_with(TWICE));
     // A file that is named and also in a directory that is named is read once.
     let mut seen = HashSet::new();
     files.retain(|path| seen.insert(path.clone()));

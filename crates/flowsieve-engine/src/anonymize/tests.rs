@@ -599,6 +599,17 @@ fn address_resolution_on_arcnet_is_mapped() {
     }
 }
 
+#[test]
+fn the_channel_of_macsec_is_mapped_even_if_its_frame_is_encrypted() {
+    for flags in [0x20, 0x2c] {
+        let tag = [&[flags, 0, 0, 0, 0, 1][..], &HOST, &[0, 1, 8, 0], &[0; 40]].concat();
+        let old = [&OTHER[..], &HOST, &[0x88, 0xe5], &tag].concat();
+        let new = anonymized(&old);
+        assert_eq!(new[6..12], new[20..26], "{flags:#x}");
+        assert_ne!(new[20..26], HOST, "{flags:#x}");
+    }
+}
+
 const HOST: [u8; 6] = [0, 0x1b, 0x21, 1, 2, 3];
 const OTHER: [u8; 6] = [0, 0x1b, 0x21, 4, 5, 6];
 

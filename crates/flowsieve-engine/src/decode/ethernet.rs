@@ -96,7 +96,7 @@ pub(super) fn ether_type(number: u16, bytes: &[u8]) -> Step<'_> {
         0x8926 | 0xf1c1 | 0x892f => tagged(bytes, 4),
         0x893f | 0x8909 => tagged(bytes, 6),
         0x22f3 => trill(bytes),
-        0x88e5 => macsec(bytes),
+        MACSEC => macsec(bytes),
         _ => Err(Skip::NotIpEthertype),
     }
 }
@@ -107,15 +107,20 @@ fn trill(bytes: &[u8]) -> Step<'_> {
     Ok((Layer::Ethernet, from(bytes, 6 + options)?))
 }
 
+/// `EtherType` of `MACsec`.
+pub(super) const MACSEC: u16 = 0x88e5;
+
+/// Flag of its header: the channel is named behind six bytes.
+pub(super) const MACSEC_CHANNEL: u8 = 0x20;
+
 /// `MACsec` is readable where it protects integrity only.
 fn macsec(bytes: &[u8]) -> Step<'_> {
-    const CHANNEL_IDENTIFIER: u8 = 0x20;
     const ENCRYPTED: u8 = 0x08;
     let flags = byte(bytes, 0)?;
     if flags & ENCRYPTED != 0 {
         return Err(Skip::Encrypted);
     }
-    tagged(bytes, if flags & CHANNEL_IDENTIFIER == 0 { 6 } else { 14 })
+    tagged(bytes, if flags & MACSEC_CHANNEL == 0 { 6 } else { 14 })
 }
 
 /// Reads an 802.2 LLC header, with SNAP.

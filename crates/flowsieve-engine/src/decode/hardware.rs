@@ -1,7 +1,7 @@
 //! The places of link-layer addresses in a header.
 
 use super::bytes::be16;
-use super::ethernet::ETHERNET_HEADER;
+use super::ethernet::{ETHERNET_HEADER, MACSEC, MACSEC_CHANNEL};
 use super::layer::Layer;
 use super::{ieee80211, meta};
 
@@ -36,6 +36,12 @@ pub(super) fn addresses(layer: Layer, bytes: &[u8], mut see: impl FnMut(usize, H
     };
     match layer {
         Layer::Ethernet => pair(0, 6, Mac),
+        // The channel of MACsec is named by its sender.
+        Layer::EtherType(MACSEC)
+            if bytes.first().is_some_and(|flags| flags & MACSEC_CHANNEL != 0) =>
+        {
+            see(6, Mac);
+        }
         Layer::Ieee80211(form) => ieee80211::addresses(bytes, form, |at| see(at, Mac)),
         Layer::Link(link) => match link.0 {
             // Linux cooked captures: a length, and room for eight bytes.

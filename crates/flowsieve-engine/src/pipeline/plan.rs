@@ -197,7 +197,7 @@ impl CounterChoice {
         let least = SlidingBitmap::least_bytes(panes) * u64::from(shards);
         if bytes < least {
             return Err(PlanError::new(format!(
-                "windows of {panes} steps need at least {least} bytes with {shards} shards, not {bytes}; ask for --memory {least} or more"
+                "windows of {panes} steps need at least {least} bytes in {shards} of --shards, not {bytes}; ask for --memory {least} or more"
             )));
         }
         let cells = SlidingBitmap::cells_within(bytes / u64::from(shards), panes);

@@ -107,7 +107,7 @@ fn explained(error: &io::Error) -> io::Error {
     io::Error::new(
         error.kind(),
         format!(
-            "what does not fit into memory goes to a temporary file in {}, which failed ({error}); set TMPDIR to a folder with room",
+            "what does not fit into memory goes to a temporary file in {}, which failed ({error}); set TMPDIR to a folder with room, or raise `ulimit -n`",
             folder.shown()
         ),
     )
