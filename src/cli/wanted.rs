@@ -12,7 +12,7 @@ pub(super) fn mask_of(attributes: &[String], names: &str) -> Result<u32, UsageEr
     }
     names.split(',').try_fold(0, |mask, name| {
         let number = name.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-        let place = attributes.iter().position(|attribute| attribute == name);
+        let place = attributes.iter().position(|own| *own == name.replace('-', "_"));
         match place.or(number.filter(|&number| number < attributes.len())) {
             Some(place) if mask >> place & 1 == 1 => Err(UsageError::new(format!(
                 "a combination names each attribute once, and {name} is there twice in {names:?}; leave one out"

@@ -33,9 +33,11 @@ impl DedupReport<'_> {
     pub fn complete(&self) -> CompleteReport<'_> {
         let frame = Frame::new("flowsieve.dedup/1", "slices");
         CompleteReport {
-            frame: frame.in_zone(self.plan.trace.selection.zone),
+            frame: frame
+                .in_zone(self.plan.trace.selection.zone)
+                .with("parameters", parameter_columns().object_of(self)),
             sections: Box::new(|| self.sections()),
-            has_rows: false,
+            has_rows: self.plan.slice_ns.is_some(),
             table: Box::new(|style| document(self, style)),
             rows: Box::new(|target| match self.rows() {
                 Some(rows) => target.write(row_columns(0), &rows),
@@ -54,14 +56,11 @@ impl DedupReport<'_> {
     }
 
     fn sections(&self) -> Tail {
-        let rows = self.rows();
-        let slices = rows.map_or(Cell::Null, |rows| row_columns(0).list_of(&rows));
-        vec![
-            ("parameters", parameter_columns().object_of(self)),
-            ("slices", slices),
-            ("inputs", inputs_cell(&self.summary.inputs)),
-            ("totals", total_columns().object_of(self.summary)),
-        ]
+        let none = self.plan.slice_ns.is_none().then_some(("slices", Cell::Null));
+        let inputs = ("inputs", inputs_cell(&self.summary.inputs));
+        none.into_iter()
+            .chain([inputs, ("totals", total_columns().object_of(self.summary))])
+            .collect()
     }
 }
 

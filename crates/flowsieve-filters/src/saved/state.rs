@@ -315,6 +315,8 @@ impl fmt::Debug for StateWriter<'_> {
 pub struct StateReader<'a> {
     input: &'a mut dyn Read,
     offset: u64,
+    /// Where the value begins that was read last.
+    began: u64,
     length: u64,
     checksum: Checksum,
     part: &'static str,
@@ -323,7 +325,7 @@ pub struct StateReader<'a> {
 impl<'a> StateReader<'a> {
     /// Creates a reader of the `length` bytes of `input`.
     pub fn new(input: &'a mut dyn Read, length: u64) -> Self {
-        Self { input, offset: 0, length, checksum: Checksum::new(), part: "its head" }
+        Self { input, offset: 0, began: 0, length, checksum: Checksum::new(), part: "its head" }
     }
 
     /// Names the part that is read next, for errors.
@@ -346,9 +348,9 @@ impl<'a> StateReader<'a> {
         self.checksum.value()
     }
 
-    /// Creates an error at the present offset.
+    /// Creates an error about the value that was read last.
     pub const fn damaged(&self, reason: &'static str) -> LoadError {
-        LoadError::Damaged { offset: self.offset, reason }
+        LoadError::Damaged { offset: self.began, reason }
     }
 
     /// Fills `bytes`.
@@ -367,6 +369,7 @@ impl<'a> StateReader<'a> {
             _ => LoadError::Unreadable(error),
         })?;
         self.checksum.update(bytes);
+        self.began = self.offset;
         self.offset += bytes.len() as u64;
         Ok(())
     }
