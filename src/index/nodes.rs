@@ -104,11 +104,11 @@ fn check_not_link(node: &Path) -> Result<(), IndexError> {
 }
 
 /// Refuses a folder among the files of another index.
-fn check_around(folder: &Path) -> Result<(), IndexError> {
+fn check_around(named: &Path, folder: &Path) -> Result<(), IndexError> {
     let Some(other) = index_or_node_around(folder) else { return Ok(()) };
     Err(IndexError::Plan(format!(
         "{}: this is inside a directory of an index ({}), where only that index keeps files; choose another folder",
-        folder.shown(),
+        named.shown(),
         other.shown()
     )))
 }
@@ -125,7 +125,7 @@ fn check_archive(archive: &Path) -> Result<(), IndexError> {
         // The folder that it will be in may be reached by a link.
         let path = absolute(archive).map_err(IndexError::io(archive))?;
         let mut above = path.ancestors().filter_map(|above| fs::canonicalize(above).ok());
-        return above.next().map_or(Ok(()), |above| check_around(&above.join(NODE)));
+        return above.next().map_or(Ok(()), |above| check_around(archive, &above.join(NODE)));
     };
     if !data.is_dir() {
         return refuse(
@@ -137,7 +137,7 @@ fn check_archive(archive: &Path) -> Result<(), IndexError> {
             "there is an index in this folder already; `flowsieve index add` adds to it",
         );
     }
-    check_around(&fs::canonicalize(archive).map_err(IndexError::io(archive))?)?;
+    check_around(archive, &fs::canonicalize(archive).map_err(IndexError::io(archive))?)?;
     // A build that was killed may have left these; it makes a journal only when there is a catalogue.
     check_empty(archive, &[LOCK, NODE], CATALOG)
 }
@@ -150,7 +150,7 @@ fn check_node(archive: &Path, folder: &Path) -> Result<(), IndexError> {
             folder.shown()
         )));
     }
-    check_around(folder)?;
+    check_around(folder, folder)?;
     let owner = name_of(archive, folder)?.is_absolute().then_some(archive);
     let mut left = vec![LOCK];
     match NodeMark::read(folder) {

@@ -97,7 +97,7 @@ pub(super) fn spread_columns() -> Columns<(String, u64, u64, f64)> {
         values = row.1, "its distinct values";
         most = row.2, "distinct elements with the most frequent value";
         skew = row.3,
-            "how many times more elements share a value than if values were evenly spread";
+            "how many times more elements share a value than if values were drawn at random";
     }
 }
 

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::thread::JoinHandle;
 
 use super::super::compression::Compression;
-use super::compress::Compressor;
+use super::compress::{Compressor, memory_bytes};
 use crate::guard::{WorkerPanicked, catch_panic};
+use crate::memory::{MEMORY_REFUSED, Reservation};
 use crate::threads::{Crossbeam, PipeReceiver, PipeSender, pipe, spawn};
 
 /// Bytes of a block: large enough that sending it costs nothing, small enough that it is still in
@@ -20,6 +21,8 @@ const QUEUED: usize = 4;
 pub(super) struct WriteBehind<W: Write> {
     block: Vec<u8>,
     writer: Writer<W>,
+    /// That of the compressor.
+    _memory: Reservation,
 }
 
 enum Writer<W: Write> {
@@ -34,6 +37,8 @@ enum Writer<W: Write> {
 
 impl<W: Write + Send + 'static> WriteBehind<W> {
     pub(super) fn new(out: W, compression: Compression) -> io::Result<Self> {
+        let memory = Reservation::new(memory_bytes(compression))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED))?;
         let out = Box::new(Compressor::new(out, compression)?);
         let work = |(out, blocks): (Box<Compressor<W>>, _)| {
             catch_panic(|| write_all(*out, blocks))
@@ -47,7 +52,7 @@ impl<W: Write + Send + 'static> WriteBehind<W> {
             }
             None => Writer::Here(out),
         };
-        Ok(Self { block: Vec::with_capacity(BLOCK_BYTES), writer })
+        Ok(Self { block: Vec::with_capacity(BLOCK_BYTES), writer, _memory: memory })
     }
 
     /// The present block, for bytes to be appended.

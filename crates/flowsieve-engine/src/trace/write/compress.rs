@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use super::super::compression::Compression;
-use crate::memory::{MEMORY_REFUSED, can_allocate};
 
 /// Level of zstd: its own default.
 #[cfg(feature = "zstd")]
@@ -23,8 +22,9 @@ pub(super) enum Compressor<W: Write> {
     Lz4(Box<lz4_flex::frame::FrameEncoder<W>>),
 }
 
-/// Memory that a compressor takes, about. Some end the program if it is refused.
-const fn memory_bytes(compression: Compression) -> u64 {
+/// Memory that a compressor takes, about. Some allocate when they are first used, and end the
+/// program if it is refused.
+pub(super) const fn memory_bytes(compression: Compression) -> u64 {
     match compression {
         Compression::None => 0,
         Compression::Gzip => 1 << 20,
@@ -35,9 +35,6 @@ const fn memory_bytes(compression: Compression) -> u64 {
 
 impl<W: Write> Compressor<W> {
     pub(super) fn new(out: W, compression: Compression) -> io::Result<Self> {
-        if !can_allocate(memory_bytes(compression)) {
-            return Err(io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED));
-        }
         Ok(match compression {
             Compression::None => Self::None(out),
             Compression::Gzip => {
