@@ -186,8 +186,8 @@ impl CompareReport<'_> {
             let [from, to] = at.between.map(|size| self.size(size));
             let near = self.size(at.interpolated.round() as u64);
             let [below, above] = names;
-            let k = if k_changes { ", where k changes, too" } else { "" };
-            format!("{below} up to {from}, {above} from {to} on; they change places near {near}{k}")
+            let k = if k_changes { ", and k changes there" } else { "" };
+            format!("{below} up to {from}, {above} from {to} on; they cross near {near}{k}")
         });
         let words: Vec<String> = words.collect();
         if !words.is_empty() {

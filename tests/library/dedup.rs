@@ -493,7 +493,7 @@ fn approximate_mode_expects_what_happens() {
         ..plan(&[path], Sameness::Frame, WindowWidth::Time(i64::MAX))
     };
     let (summary, ..) = run(&plan, folder.path());
-    assert!(summary.totals.dropped() > count as u64);
+    assert!(summary.totals.dropped() > u64::from(count));
     assert_eq!(summary.window.expected_wrong, None);
 }
 

@@ -130,7 +130,7 @@ impl Source {
     /// Returns the remark for an input that was opened late because of the limit of open files.
     pub(crate) fn opened_late(&self, most_open: usize) -> String {
         format!(
-            "{}, and perhaps more, was opened late, because `ulimit -n` allows only {most_open} open at once: packets may be out of order; raise it, or name fewer captures",
+            "{}, and perhaps more, was opened late, because only {most_open} captures may be open at once: packets may be out of order; raise `ulimit -n`, or name fewer captures",
             self.path.shown()
         )
     }
