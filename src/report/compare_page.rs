@@ -120,12 +120,12 @@ impl CompareReport<'_> {
         let mut series: Vec<Series> = self.plan.contenders.iter().map(of).collect();
         let lowest = series.iter().flat_map(|it| &it.points).map(|point| point.y);
         let lowest = lowest.filter(|y| *y > 0.0).fold(1.0, f64::min);
-        let sizes = || comparison.sizes.iter().map(|&size| size as f64);
+        let ends = [comparison.sizes.first(), comparison.sizes.last()].map(|it| *it.unwrap_or(&1));
         let floors = comparison.floors(self.plan).into_iter().filter(|floor| floor.mean > 0.0);
         series.extend(floors.map(|floor| Series {
             name: format!("{}, floor", floor.contender.name()),
             points: match kind {
-                CountKind::Raw => sizes().map(|x| Point::new(x, floor.mean)).collect(),
+                CountKind::Raw => ends.map(|size| Point::new(size as f64, floor.mean)).into(),
                 CountKind::Estimate => Vec::new(),
             },
             style: SeriesStyle::Dashed,
