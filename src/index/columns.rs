@@ -221,29 +221,22 @@ impl Table {
         from: usize,
         to: usize,
     ) -> Result<Cells<T::T>, ParquetError> {
-        shielded(|| self.read::<T>(column, from, to))
-    }
-
-    fn read<T: DataType>(
-        &self,
-        column: usize,
-        from: usize,
-        to: usize,
-    ) -> Result<Cells<T::T>, ParquetError> {
-        let group = self.file.get_row_group(0)?;
-        let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-        let mut found = Cells::default();
-        // Rows before are read, too: the library's function to skip them does not end if a page has
-        // fewer levels than it claims.
-        let mut before = from;
-        while before > 0 {
-            let rows = before.min(ROWS_AT_ONCE);
-            found.read(&mut reader, rows)?;
-            found.clear();
-            before -= rows;
-        }
-        found.read(&mut reader, to - from)?;
-        Ok(found)
+        shielded(|| {
+            let group = self.file.get_row_group(0)?;
+            let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
+            let mut found = Cells::default();
+            // Rows before are read, too: the library's function to skip them does not end if a page
+            // has fewer levels than it claims.
+            let mut before = from;
+            while before > 0 {
+                let rows = before.min(ROWS_AT_ONCE);
+                found.read(&mut reader, rows)?;
+                found.clear();
+                before -= rows;
+            }
+            found.read(&mut reader, to - from)?;
+            Ok(found)
+        })
     }
 
     /// Returns the number of rows.
