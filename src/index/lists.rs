@@ -155,33 +155,29 @@ fn in_order<T: Ord>(mut all: Vec<T>) -> Vec<T> {
 /// Lists that were read.
 pub(super) struct Lists {
     table: Table,
-    attributes: Vec<i32>,
-    values: Vec<ByteArray>,
+    /// Attribute and value of each row.
+    rows: Vec<(i32, ByteArray)>,
 }
 
 impl Lists {
     pub(super) fn open(bytes: Vec<u8>) -> Result<Self, ParquetError> {
         let table = Table::open(bytes, &COLUMNS)?;
-        let rows = table.rows();
-        Ok(Self {
-            attributes: table.get::<Int32Type>(0, 0, rows)?.values,
-            values: table.get::<ByteArrayType>(1, 0, rows)?.values,
-            table,
-        })
+        let attributes = table.get::<Int32Type>(0, 0, table.rows())?.values;
+        let values = table.get::<ByteArrayType>(1, 0, table.rows())?.values;
+        Ok(Self { rows: attributes.into_iter().zip(values).collect(), table })
     }
 
     /// Returns the numbers of the records with a wanted value, ascending.
     pub(super) fn find(&self, wanted: &Wanted) -> Result<Vec<i32>, ParquetError> {
-        let takes = |row: usize| wanted.takes(self.attributes[row], self.values[row].data());
-        let (attribute, rows) = (wanted.attribute as i32, self.values.len());
+        let attribute = wanted.attribute as i32;
+        let takes = |(of, value): &(i32, ByteArray)| wanted.takes(*of, value.data());
         // Rows are in the order of attribute and value, so those wanted lie in one range.
-        let from = partition(rows, |row| {
-            (self.attributes[row], self.values[row].data()) < (attribute, &wanted.first[..])
-        });
-        let to = partition(rows, |row| {
-            let value = self.values[row].data();
-            (self.attributes[row], value) <= (attribute, &wanted.last[..])
-                || (self.attributes[row] == attribute && value.starts_with(&wanted.last))
+        let from = self
+            .rows
+            .partition_point(|(of, value)| (*of, value.data()) < (attribute, &wanted.first[..]));
+        let to = self.rows.partition_point(|(of, value)| {
+            (*of, value.data()) <= (attribute, &wanted.last[..])
+                || (*of == attribute && value.data().starts_with(&wanted.last))
         });
         if from >= to {
             return Ok(Vec::new());
@@ -193,7 +189,7 @@ impl Lists {
             found.values.iter().zip(&found.repetition).enumerate()
         {
             row += usize::from(place > 0 && repetition == 0);
-            if row < to && takes(row) {
+            if self.rows[..to].get(row).is_some_and(takes) {
                 numbers.push(number);
             }
         }
@@ -204,31 +200,14 @@ impl Lists {
 
     /// Reads all lists.
     pub(super) fn all(&self) -> Result<Inverted, ParquetError> {
-        let found = self.table.get::<Int32Type>(2, 0, self.values.len())?;
-        let mut lists = Inverted {
-            attributes: self.attributes.clone(),
-            numbers: found.values,
-            repetition: found.repetition,
-            ..Inverted::default()
-        };
-        for value in &self.values {
+        let found = self.table.get::<Int32Type>(2, 0, self.rows.len())?;
+        let mut lists =
+            Inverted { numbers: found.values, repetition: found.repetition, ..Inverted::default() };
+        for (attribute, value) in &self.rows {
+            lists.attributes.push(*attribute);
             lists.values.extend(value.data());
             lists.ends.push(lists.values.len());
         }
         Ok(lists)
     }
-}
-
-/// Returns the number of rows, all at the beginning, for which this holds.
-fn partition(rows: usize, holds: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, rows);
-    while low < high {
-        let middle = usize::midpoint(low, high);
-        if holds(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }
