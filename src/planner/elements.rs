@@ -85,12 +85,6 @@ impl Elements {
     pub fn whole(&self) -> f64 {
         self.numbers[self.numbers.len() - 1]
     }
-
-    /// Returns the largest number of values of a single attribute.
-    pub(super) fn largest_single(&self) -> f64 {
-        let singles = (0..self.caps.len()).map(|attribute| self.of(1 << attribute));
-        singles.fold(1.0, f64::max)
-    }
 }
 
 /// The numbers of all combinations while they are bounded.

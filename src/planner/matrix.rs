@@ -249,11 +249,11 @@ impl<'a> Matrix<'a> {
     fn sizes_of_table(&self, fpr: f64) -> Vec<f64> {
         let elements = &self.request.elements;
         let size = |elements: f64| attribute_size(fpr, elements).floor().max(1.0);
+        let singles = (0..self.attributes()).map(|one| elements.of(1 << one));
         if self.kind == FilterKind::Wcbfm {
-            let singles = (0..self.attributes()).map(|one| elements.of(1 << one));
             singles.map(size).collect()
         } else {
-            vec![size(elements.largest_single()); self.attributes()]
+            vec![size(singles.fold(1.0, f64::max)); self.attributes()]
         }
     }
 }

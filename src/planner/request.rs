@@ -158,11 +158,6 @@ impl PlanRequest {
         self.check_matrix_weights()
     }
 
-    /// The most values of a combination that queries ask for.
-    fn most_asked(&self) -> f64 {
-        self.wanted.iter().map(|wanted| self.elements.of(wanted.mask)).fold(0.0, f64::max)
-    }
-
     fn check_goal(&self) -> Result<(), PlannerError> {
         let error = |text: String| Err(PlannerError(text));
         let (bytes, fpr) = match self.goal {
@@ -184,7 +179,8 @@ impl PlanRequest {
             ));
         }
         if let Goal::Rate { fpr } = self.goal
-            && let least = self.most_asked() * LEAST_RATE
+            && let asked = self.wanted.iter().map(|wanted| self.elements.of(wanted.mask))
+            && let least = asked.fold(0.0, f64::max) * LEAST_RATE
             && fpr < least
         {
             return error(format!(
