@@ -379,10 +379,6 @@ fn pattern(filter: &BitArray) -> f64 {
     (0..filter.len()).filter(|&place| filter.get(place)).map(|place| (1_u64 << place) as f64).sum()
 }
 
-fn number(answer: bool) -> f64 {
-    f64::from(u8::from(answer))
-}
-
 pub(super) fn examples(_: &Settings) -> Found {
     let mut found = Experiment::new([
         "h1 = x mod m and h2 = (2x + 3) mod m, the same for both attributes. Sets of bits are written as numbers, bit i for place i; answers as 1 (yes) and 0 (no). With the same functions for both attributes, (x, x) has address 0 and (a, b) and (b, a) are one element; the filters here use functions of their own for each attribute.".into(),
@@ -394,7 +390,7 @@ pub(super) fn examples(_: &Settings) -> Found {
     set(&mut single, addresses(9, 5));
     set(&mut single, addresses(11, 5));
     push("m=5, {9, 11}: set bits", 19.0, pattern(&single), "bits 0, 1 and 4");
-    let answer = |value| number(contains(&single, addresses(value, 5)));
+    let answer = |value| f64::from(contains(&single, addresses(value, 5)));
     push("m=5: 15 is contained", 0.0, answer(15), "bits 0 and 3");
     push("m=5: 16 is contained", 1.0, answer(16), "bits 1 and 0: a false positive");
     let [mut first, mut second, mut combined] = [(); 3].map(|()| BitArray::new(8));
@@ -412,13 +408,13 @@ pub(super) fn examples(_: &Settings) -> Found {
     push(
         "m=8: MDBF contains (11,15)",
         1.0,
-        number(apart),
+        f64::from(apart),
         "bits 3 and 1, and 7 and 1: a false positive of the MDBF",
     );
     push(
         "m=8: CMDBF contains (11,15)",
         0.0,
-        number(apart && contains(&combined, xor(a, b))),
+        f64::from(apart && contains(&combined, xor(a, b))),
         "bit 4 is set, bit 0 is not: the CMDBF rejects it",
     );
     Ok(found)

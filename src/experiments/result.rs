@@ -281,15 +281,11 @@ impl Cell {
             Agreement::Shown if self.is_time => "measured on this machine",
             Agreement::Shown => "",
         };
-        with_reason(head, &self.reason)
-    }
-}
-
-fn with_reason(head: &str, reason: &str) -> String {
-    match (head, reason) {
-        ("", reason) => reason.to_owned(),
-        (head, "") => head.to_owned(),
-        (head, reason) => format!("{head}: {reason}"),
+        match (head, &*self.reason) {
+            ("", reason) => reason.to_owned(),
+            (head, "") => head.to_owned(),
+            (head, reason) => format!("{head}: {reason}"),
+        }
     }
 }
 

@@ -174,7 +174,7 @@ fn shares(settings: &Settings, split: bool, elements: u64) -> [Measured; LEAST.l
         for position in 0..COUNTERS {
             let count = counters.get(position);
             for (reached, least) in reached.iter_mut().zip(LEAST) {
-                *reached += u64::from(u8::from(count >= least));
+                *reached += u64::from(count >= least);
             }
         }
         reached.map(|reached| reached as f64 / COUNTERS as f64)
