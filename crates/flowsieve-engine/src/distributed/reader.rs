@@ -80,7 +80,7 @@ impl PieceReader {
         opened: Result<OpenPiece, PieceError>,
         budget: usize,
     ) -> Result<Self, PieceError> {
-        let (capture, input) = match opened {
+        let (mut capture, input) = match opened {
             Ok(open) => {
                 let input = InputPart {
                     input: piece.input,
@@ -99,21 +99,11 @@ impl PieceReader {
             }
             Err(error) => return Err(error),
         };
-        Ok(Self::new(plan, grid, capture, input, budget))
-    }
-
-    fn new(
-        plan: &impl PiecePlan,
-        grid: SliceGrid,
-        mut capture: Option<Capture>,
-        input: InputPart,
-        budget: usize,
-    ) -> Self {
         let plan = plan.outline();
         if let (Some(capture), Some(select)) = (&mut capture, plan.trace.selection.select()) {
             capture.select(select);
         }
-        Self {
+        Ok(Self {
             capture,
             builder: plan.builder(),
             grid,
@@ -127,7 +117,7 @@ impl PieceReader {
             next_part: 0,
             input,
             unreadable: None,
-        }
+        })
     }
 
     /// Reads the rest, and returns the input's outcome.
