@@ -6,7 +6,7 @@ use super::{InputTable, PieceError, ShardTally, ShardWhole, SlicePart, WholePart
 use crate::elements::{ElementColumns, ElementKind};
 use crate::guard::catch_panic;
 use crate::hashing::{Digest, Digester, shard_of};
-use crate::pipeline::{CountPlan, Shard, ShardSpec, ShardTally as Counts, Whole, WholeSpec};
+use crate::pipeline::{CountPlan, Shard, ShardSpec, Whole, WholeSpec};
 
 /// Elements that the shard takes at a time.
 const BATCH: usize = 1024;
@@ -94,20 +94,13 @@ impl ShardCount {
         table: &InputTable,
     ) -> Result<ShardTally, PieceError> {
         let mut elements = TraceOrder::new(slice, shard, parts, table)?;
-        let mut tally = ShardTally {
-            slice,
-            shard,
-            packets: elements.packets,
-            elements: elements.elements,
-            times_ns: elements.times_ns,
-            counts: Counts::default(),
-        };
         while let Some(key) = elements.next()? {
             self.push(slice, shard, key)?;
         }
         self.flush(slice)?;
-        tally.counts = catch_panic(|| self.shard.close(0, slice))?;
-        Ok(tally)
+        let counts = catch_panic(|| self.shard.close(0, slice))?;
+        let TraceOrder { packets, elements, times_ns, .. } = elements;
+        Ok(ShardTally { slice, shard, packets, elements, times_ns, counts })
     }
 
     fn push(&mut self, slice: i64, shard: u32, key: &[u8]) -> Result<(), PieceError> {
