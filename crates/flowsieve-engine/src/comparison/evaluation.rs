@@ -68,7 +68,7 @@ impl Workers {
 pub(super) struct Evaluation<'plan> {
     plan: &'plan ComparePlan,
     workers: Workers,
-    comparison: Comparison,
+    pub(super) comparison: Comparison,
     designs: Vec<Option<CounterSpec>>,
     /// Specifications of the running tasks.
     running: Designs,
@@ -171,18 +171,13 @@ impl<'plan> Evaluation<'plan> {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Comparison {
-        self.comparison
-    }
-
     /// Replaces the numbers of hash functions by those that lose least in a few replicates that are
     /// not judged, if that is asked: from the formula's number on, step by step.
     fn choose_probes(&mut self, slices: &[ClosedList]) -> Result<(), WorkerPanicked> {
         if self.plan.probes != ProbeRule::Best {
             return Ok(());
         }
-        let formula = self.designs.clone();
-        let mut best = self.errors_of(slices, formula)?;
+        let mut best = self.errors_of(slices, self.designs.clone())?;
         // Both directions, until no structure gets better.
         for up in [true, false] {
             while self.change_probes(slices, up, &mut best)? {}

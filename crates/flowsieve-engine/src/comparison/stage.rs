@@ -178,7 +178,7 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
     fn finish(self) -> Result<Collected, StageError> {
         Ok(Collected {
             counted: self.asking.counted,
-            evaluated: self.evaluation.map(Evaluation::finish),
+            evaluated: self.evaluation.map(|it| it.comparison),
             slices: self.closed,
             slices_omitted: self.omitted,
         })
