@@ -240,9 +240,8 @@ impl ComparePlan {
 
     /// Whether the numbers of values of all combinations that are asked for are needed.
     pub(super) fn needs_combinations(&self) -> bool {
-        let is_weighted = |kind: FilterKind| kind.has_weights();
         let mut contenders = self.contenders.iter();
-        self.asks() || contenders.any(|it| it.filter().is_some_and(is_weighted))
+        self.asks() || contenders.any(|it| it.filter().is_some_and(FilterKind::has_weights))
     }
 
     /// Whether absent elements are asked for, if only to choose a filter.
