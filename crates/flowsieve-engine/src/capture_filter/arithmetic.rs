@@ -160,7 +160,8 @@ impl Parser<'_> {
         self.skip();
         let open = self.place();
         self.skip();
-        self.index(waiting)?;
+        // The offset may contain bytes at other offsets, up to a limit of nesting.
+        self.nested(|parser| parser.number(0, waiting))?;
         let mut size = 1;
         if self.skip_if(Kind::Sign(Sign::Colon)) {
             size = match self.kind() {
@@ -178,10 +179,5 @@ impl Parser<'_> {
         self.headers.push(header);
         self.steps.push(Step::Load { header, size });
         Ok(())
-    }
-
-    /// Parses an offset, which may contain bytes at other offsets, up to a limit of nesting.
-    fn index(&mut self, waiting: usize) -> Result<(), Problem> {
-        self.nested(|parser| parser.number(0, waiting))
     }
 }
