@@ -57,7 +57,7 @@ use crate::decode::{DNS_PORT, Tunnel};
 use crate::trace::{self, LinkType, LogBatch, PacketRef};
 use log_entry::LogEntry;
 use packet::Packet;
-use program::{Program, Test};
+use program::{ACCEPT, Program, Test};
 use std::sync::Arc;
 
 /// A compiled capture filter. A clone shares the program.
@@ -122,28 +122,27 @@ impl CaptureFilter {
     pub fn choose(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut [bool]) {
         let program = &*self.program;
         // The test is looked up once for each batch, and not for each packet.
-        let Some((test, wanted)) = program.only_test() else {
-            self.choose_if(bytes, packets, chosen, |packet| program.run(packet));
-            return;
-        };
-        let is = |answer: Option<bool>| answer == Some(wanted);
-        match *test {
-            Test::Network(networks) => {
-                self.choose_if(bytes, packets, chosen, |packet| is(packet.is_one_of(networks)));
-            }
-            Test::Address4 { networks, direction, network, mask } => {
+        let only = if let [op] = &program.ops[..] { Some(op) } else { None };
+        let wanted = Some(only.is_some_and(|op| op.yes == ACCEPT));
+        match only.map(|op| &op.test) {
+            Some(&Test::Network(networks)) => {
                 self.choose_if(bytes, packets, chosen, |packet| {
-                    is(packet.address4(networks, direction, network, mask))
+                    packet.is_one_of(networks) == wanted
                 });
             }
-            Test::Address6 { direction, network, mask } => {
+            Some(&Test::Address4 { networks, direction, network, mask }) => {
                 self.choose_if(bytes, packets, chosen, |packet| {
-                    is(packet.address6(direction, network, mask))
+                    packet.address4(networks, direction, network, mask) == wanted
                 });
             }
-            Test::Port { protocols, direction, first, last } => {
+            Some(&Test::Address6 { direction, network, mask }) => {
                 self.choose_if(bytes, packets, chosen, |packet| {
-                    is(packet.port(protocols, direction, first, last))
+                    packet.address6(direction, network, mask) == wanted
+                });
+            }
+            Some(&Test::Port { protocols, direction, first, last }) => {
+                self.choose_if(bytes, packets, chosen, |packet| {
+                    packet.port(protocols, direction, first, last) == wanted
                 });
             }
             _ => self.choose_if(bytes, packets, chosen, |packet| program.run(packet)),

@@ -267,12 +267,4 @@ impl Program {
         }
         Self { ops, headers, steps }
     }
-
-    /// Returns the test and the answer that matches, if there is no other test.
-    pub(super) fn only_test(&self) -> Option<(&Test, bool)> {
-        match &self.ops[..] {
-            [op] => Some((&op.test, op.yes == ACCEPT)),
-            _ => None,
-        }
-    }
 }
