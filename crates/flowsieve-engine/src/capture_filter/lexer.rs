@@ -212,7 +212,7 @@ fn word(text: &str, at: usize) -> Result<Kind, Problem> {
             Problem::new(place, sentence)
         });
     }
-    Ok(names::constant(text).map_or(Kind::Word, Kind::Number))
+    Ok(names::find(names::CONSTANTS, text).map_or(Kind::Word, Kind::Number))
 }
 
 fn is_number(text: &str) -> bool {

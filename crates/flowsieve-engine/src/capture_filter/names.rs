@@ -1,7 +1,7 @@
 //! Numbers, and names of numbers: tables of pairs `name=number`.
 
 /// Names of offsets, types and flags in arithmetic.
-const CONSTANTS: &str = "\
+pub(super) const CONSTANTS: &str = "\
     tcpflags=13 tcp-fin=0x01 tcp-syn=0x02 tcp-rst=0x04 tcp-push=0x08 tcp-ack=0x10 tcp-urg=0x20 \
     tcp-ece=0x40 tcp-cwr=0x80 icmptype=0 icmpcode=1 icmp-echoreply=0 icmp-unreach=3 \
     icmp-sourcequench=4 icmp-redirect=5 icmp-echo=8 icmp-routeradvert=9 icmp-routersolicit=10 \
@@ -32,41 +32,26 @@ const PORTS: &str = "\
     amqp=5672 x11=6000 geneve=6081 redis=6379 http-alt=8080";
 
 /// Protocols of IP.
-const PROTOCOLS: &str = "\
+pub(super) const PROTOCOLS: &str = "\
     icmp=1 igmp=2 ipip=4 tcp=6 egp=8 igrp=9 udp=17 ipv6=41 rsvp=46 gre=47 esp=50 ah=51 icmp6=58 \
     ipv6-icmp=58 eigrp=88 ospf=89 pim=103 vrrp=112 carp=112 l2tp=115 sctp=132 udplite=136";
 
-/// Protocols of Ethernet.
-const ETHER_TYPES: &str = "\
+/// Protocols of Ethernet: `EtherType`s, or service access points below 1501.
+pub(super) const ETHER_TYPES: &str = "\
     ip=0x0800 arp=0x0806 mopdl=0x6001 moprc=0x6002 decnet=0x6003 lat=0x6004 sca=0x6007 \
     rarp=0x8035 atalk=0x809b aarp=0x80f3 vlan=0x8100 ip6=0x86dd ipv6=0x86dd mpls=0x8847 \
     pppoed=0x8863 pppoes=0x8864 loopback=0x9000 stp=0x42";
 
-fn find(names: &str, name: &str) -> Option<u32> {
+/// Returns the number that has a name in a table.
+pub(super) fn find(names: &str, name: &str) -> Option<u32> {
     let mut pairs = names.split_whitespace().filter_map(|pair| pair.split_once('='));
     let (_, found) = pairs.find(|(known, _)| *known == name)?;
     number(found)
 }
 
-/// Returns the number of a constant in arithmetic.
-pub(super) fn constant(name: &str) -> Option<u32> {
-    find(CONSTANTS, name)
-}
-
 /// Returns the number of a port.
 pub fn port(name: &str) -> Option<u16> {
     find(PORTS, name).map(|number| number as u16)
-}
-
-/// Returns the number of a protocol of IP.
-pub(super) fn protocol(name: &str) -> Option<u32> {
-    find(PROTOCOLS, name)
-}
-
-/// Returns the number of a protocol of Ethernet: an `EtherType`, or a service access point below
-/// 1501.
-pub(super) fn ether_type(name: &str) -> Option<u32> {
-    find(ETHER_TYPES, name)
 }
 
 /// Parses a decimal, hexadecimal or octal number; `None` if it is too large or has a wrong digit.

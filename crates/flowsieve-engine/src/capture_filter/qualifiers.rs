@@ -81,7 +81,7 @@ pub(super) fn protocol(name: &str) -> Option<Protocol> {
     let known = PROTOCOLS.iter().find(|protocol| protocol.name == name).copied();
     known.or_else(|| {
         let name = OF_ETHERNET.into_iter().find(|&known| known == name)?;
-        Some(Protocol { name, layer: Layer::EtherType(names::ether_type(name)?) })
+        Some(Protocol { name, layer: Layer::EtherType(names::find(names::ETHER_TYPES, name)?) })
     })
 }
 

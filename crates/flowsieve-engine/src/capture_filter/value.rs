@@ -207,8 +207,10 @@ impl Parser<'_> {
         let of_ether = layer == Some(Layer::Link);
         let number = match self.kind() {
             Kind::Number(number) => Some(number),
-            Kind::Word | Kind::Name if of_ether => names::ether_type(text),
-            Kind::Word | Kind::Name => names::protocol(text),
+            Kind::Word | Kind::Name => {
+                let table = if of_ether { names::ETHER_TYPES } else { names::PROTOCOLS };
+                names::find(table, text)
+            }
             _ => None,
         };
         let Some(number) = number else {
