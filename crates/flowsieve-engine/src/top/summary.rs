@@ -390,10 +390,6 @@ impl Summary {
         let shift = Weight::ONE.units().trailing_zeros() - CELL_POINT;
         let units = weight.units().saturating_add(1 << (shift - 1)) >> shift;
         let place = cell_of(digest, self.row.len());
-        self.add_to_cell(place, units);
-    }
-
-    fn add_to_cell(&mut self, place: usize, units: u64) {
         let cell = &mut self.row[place];
         let before = u128::from(*cell);
         *cell = u32::try_from(u64::from(*cell).saturating_add(units)).unwrap_or(u32::MAX);
