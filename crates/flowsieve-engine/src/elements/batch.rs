@@ -24,17 +24,10 @@ pub struct ElementBatch {
     pub elements: ElementColumns,
     /// Addresses of each packet, `None` if they cannot be read; empty if not wanted.
     pub addresses: Vec<Option<Addresses>>,
-    /// Set if the elements were divided among shards.
-    divided: Option<Divided>,
+    /// The first and the last time, if the elements were divided among shards.
+    span_ns: Option<(i64, i64)>,
     /// The elements by shard, if they were divided.
     shards: Vec<ShardElements>,
-}
-
-/// Times of a batch whose elements were divided.
-#[derive(Clone, Copy, Debug)]
-struct Divided {
-    first_ns: i64,
-    last_ns: i64,
 }
 
 /// The elements of a batch that belong to one shard.
@@ -238,19 +231,18 @@ impl ElementBatch {
         self.further.clear();
         self.elements.clear();
         self.addresses.clear();
-        self.divided = None;
+        self.span_ns = None;
         self.shards.iter_mut().for_each(ShardElements::clear);
     }
 
     /// Returns the first and the last time, if the elements were divided.
-    pub(crate) fn span_ns(&self) -> Option<(i64, i64)> {
-        let Divided { first_ns, last_ns } = self.divided?;
-        Some((first_ns, last_ns))
+    pub(crate) const fn span_ns(&self) -> Option<(i64, i64)> {
+        self.span_ns
     }
 
     /// Returns the elements by shard, if they were divided.
     pub(crate) fn shards(&mut self) -> Option<&mut [ShardElements]> {
-        self.divided.map(|_| &mut self.shards[..])
+        self.span_ns.map(|_| &mut self.shards[..])
     }
 
     pub(crate) fn filled(&self) -> Filled {
@@ -269,13 +261,8 @@ impl ElementBatch {
         else {
             return;
         };
-        self.divided = Some(match self.divided {
-            None => Divided { first_ns, last_ns },
-            Some(known) => Divided {
-                first_ns: known.first_ns.min(first_ns),
-                last_ns: known.last_ns.max(last_ns),
-            },
-        });
+        let (first, last) = self.span_ns.unwrap_or((first_ns, last_ns));
+        self.span_ns = Some((first.min(first_ns), last.max(last_ns)));
         self.shards.resize_with(shards as usize, ShardElements::default);
         let mut skipped = self.skipped[before.skipped..].iter().peekable();
         let mut further = self.further[before.further..].iter().peekable();
