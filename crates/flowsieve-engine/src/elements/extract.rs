@@ -12,7 +12,7 @@ use super::batch::Columns;
 use super::headers::{HeaderFields, HeaderReader, PacketDecoder};
 use super::key::{LONGEST_KEY, ShortKey, is_short, prefixes, write};
 use super::{Attribute, ElementBatch, ElementColumns, ElementKind, ElementRule};
-use crate::decode::{Addresses, Headers, IpPacket, logged_addresses};
+use crate::decode::{Addresses, Headers, logged_addresses};
 use crate::hashing::Digester;
 use crate::inputs::BatchBuilder;
 use crate::trace::{PacketRef, TraceBatch};
@@ -88,7 +88,12 @@ impl Extractor {
                 }),
                 ElementKind::FLOW => out.packets(bytes, packets, |link, frame, out| {
                     let ip = self.reader.decode(link, frame)?;
-                    self.push_flow(&flow_headers(&ip), out);
+                    let headers = HeaderFields {
+                        protocol: ip.protocol,
+                        ports: ip.ports().unwrap_or((0, 0)),
+                        ..HeaderFields::between(ip.addresses)
+                    };
+                    self.push_flow(&headers, out);
                     Ok(1)
                 }),
                 ElementKind::SOURCE => self.extract_ends(true, bytes, packets, out),
@@ -226,16 +231,6 @@ impl BatchBuilder for Extractor {
         if self.shards > 1 {
             out.divide(self.shards, self.rule.kind.arity(), before);
         }
-    }
-}
-
-/// The fields of a five-tuple.
-#[inline(always)]
-fn flow_headers(ip: &IpPacket<'_>) -> HeaderFields<'static> {
-    HeaderFields {
-        protocol: ip.protocol,
-        ports: ip.ports().unwrap_or((0, 0)),
-        ..HeaderFields::between(ip.addresses)
     }
 }
 
