@@ -49,21 +49,6 @@ macro_rules! with_room {
 
 pub(super) use with_room;
 
-/// The map from the indices of the attributes to a combination's cell.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CellMap<'a, const MOST: usize> {
-    constant: u64,
-    strides: &'a [u64; MOST],
-}
-
-impl<const MOST: usize> CellMap<'_, MOST> {
-    #[inline]
-    pub(super) fn cell(self, indices: &[u64; MOST]) -> u64 {
-        let moves = indices.iter().zip(self.strides).map(|(i, s)| i * s);
-        self.constant + moves.sum::<u64>()
-    }
-}
-
 /// The step from the cell of a combination without one attribute to its own cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
@@ -126,13 +111,14 @@ impl Layout {
         }
     }
 
-    /// Returns the map to the cell of the combination at `place`, with [room](Layout::room) for
-    /// `MOST` attributes.
+    /// Returns the cell of the combination at `place`, from the indices of the attributes, with
+    /// [room](Layout::room) for `MOST`.
     #[inline]
-    pub(super) fn cell_map<const MOST: usize>(&self, place: u16) -> CellMap<'_, MOST> {
-        let (strides, _) = self.strides.as_chunks();
+    pub(super) fn cell_at<const MOST: usize>(&self, place: u16, indices: &[u64; MOST]) -> u64 {
+        let (strides, _) = self.strides.as_chunks::<MOST>();
         let place = usize::from(place);
-        CellMap { constant: self.constants[place], strides: &strides[place] }
+        let moves = indices.iter().zip(&strides[place]).map(|(i, s)| i * s);
+        self.constants[place] + moves.sum::<u64>()
     }
 
     /// Returns the constant of the combination at `place`, and the strides of these attributes

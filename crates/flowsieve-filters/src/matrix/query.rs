@@ -25,7 +25,7 @@ impl MatrixFilter {
         let words = self.bits.words();
         (0..self.probes).all(|number| {
             let indices = self.indices(&functions, number);
-            places.iter().all(|&place| bit(words, self.layout.cell_map(place).cell(&indices)) != 0)
+            places.iter().all(|&place| bit(words, self.layout.cell_at(place, &indices)) != 0)
         })
     }
 
