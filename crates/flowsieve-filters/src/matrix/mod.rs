@@ -180,13 +180,6 @@ impl MatrixFilter {
         is_full(&self.layout.steps[place], &self.singles, &self.sizes)
     }
 
-    /// Counts the values of an element that was inserted.
-    fn count_singles(&mut self) {
-        for (single, &size) in self.singles.iter_mut().zip(&self.sizes) {
-            single.record(size, self.probes);
-        }
-    }
-
     /// Sets the cells of all combinations.
     fn set_all(&mut self, attributes: &[Digest]) {
         let probes = self.probes as usize;
@@ -272,7 +265,9 @@ impl MembershipFilter for MatrixFilter {
             self.set_all(element.attributes);
             Sighting::First
         };
-        self.count_singles();
+        for (single, &size) in self.singles.iter_mut().zip(&self.sizes) {
+            single.record(size, self.probes);
+        }
         sighting
     }
 

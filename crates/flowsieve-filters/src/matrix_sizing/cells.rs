@@ -29,7 +29,11 @@ pub fn cells_of_disjoint_cuts(size: f64, attributes: u32, cut_sizes: &[u32]) -> 
 /// Returns the largest size m of every attribute with which the matrix has at most `most` cells, or
 /// 0 if not even m = 1 fits.
 pub fn largest_size(attributes: usize, cuts: &[u32], most: u128) -> u64 {
-    let counts = combinations_by_order(attributes, cuts);
+    // Legal combinations of 0, 1, …, d attributes.
+    let mut counts = vec![0; attributes + 1];
+    for combination in legal_combinations(attributes, cuts) {
+        counts[combination.count_ones() as usize] += 1;
+    }
     largest(most, |size| {
         counts.iter().rev().try_fold(0_u128, |sum, &count| {
             // Horner's rule on M = Σ count_r m^r.
@@ -57,15 +61,6 @@ pub fn weighted_sizes(weights: &[f64], cuts: &[u32], most: u128) -> Option<Vec<u
     };
     let heavy = largest(most, |heavy| cells(&sizes(heavy), cuts));
     (heavy > 0).then(|| sizes(heavy))
-}
-
-/// Returns the number of legal combinations of 0, 1, …, d attributes.
-fn combinations_by_order(attributes: usize, cuts: &[u32]) -> Vec<u128> {
-    let mut counts = vec![0; attributes + 1];
-    for combination in legal_combinations(attributes, cuts) {
-        counts[combination.count_ones() as usize] += 1;
-    }
-    counts
 }
 
 /// Returns the largest size with at most `most` cells, given that the cells grow with the size.
