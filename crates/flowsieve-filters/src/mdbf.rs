@@ -89,7 +89,10 @@ pub(crate) const MDBF: Descriptor = Descriptor {
             && attributes > 1
         {
             check_rate(fpr)?;
-            return Err(without_rate(fpr));
+            // The published rate of an MDBF, formula (3), is for values that do not occur at all.
+            return Err(SpecError::new(format!(
+                "an mdbf takes values that all occur, apart, for an element, so no size has a rate of {fpr}; choose cmdbf, or size it by its memory"
+            )));
         }
         let (bits, expected) = array_bits(FilterKind::Mdbf, attributes as u64, sizing)?;
         Ok(MdbfSpec { attributes, bits, probes: probes_for(bits, expected, MAX_PROBES as u32) }
@@ -113,14 +116,6 @@ pub(crate) const MDBF: Descriptor = Descriptor {
 fn fit(workload: &Workload<'_>, bits: u64) -> FilterSpec {
     let attributes = workload.attributes;
     workload.best_probes(|probes| MdbfSpec { attributes, bits, probes }.into())
-}
-
-/// Returns the error for a requested rate. The published rate of an MDBF, formula (3), is for
-/// values that do not occur at all.
-fn without_rate(fpr: f64) -> SpecError {
-    SpecError::new(format!(
-        "an mdbf takes values that all occur, apart, for an element, so no size has a rate of {fpr}; choose cmdbf, or size it by its memory"
-    ))
 }
 
 pub(crate) fn no_size(_lowest: f64) -> String {
