@@ -139,14 +139,15 @@ impl ProbeBatch {
     /// `function_set`.
     pub(crate) fn new(digests: impl Iterator<Item = Digest>, function_set: u64) -> Self {
         let mut states = [0; Self::MOST];
-        let mut len = 0;
+        let mut len = 0_usize;
         for (state, digest) in states.iter_mut().zip(digests) {
             *state = digest.value();
             len += 1;
         }
-        let mut batch = Self { states, len };
-        run_with_products(u32::MAX.into(), States(batch.padded_states(), function_set));
-        batch
+        // Whole groups, so that no vector is half full.
+        let width = len.next_multiple_of(GROUP);
+        run_with_products(u32::MAX.into(), States(&mut states[..width], function_set));
+        Self { states, len }
     }
 
     /// Computes position `number` of each digest in `0..positions`, as
@@ -160,11 +161,6 @@ impl ProbeBatch {
             found: &mut found[..width],
         };
         run_with_products(positions, work);
-    }
-
-    /// Returns the states rounded up to whole groups, so that no vector is half full.
-    fn padded_states(&mut self) -> &mut [u64] {
-        &mut self.states[..self.len.next_multiple_of(GROUP)]
     }
 }
 

@@ -122,24 +122,20 @@ impl Instructions for V4 {
 }
 
 /// Four words for each number below 16, which are its bits.
-static ONES: Ones = Ones::new();
+static ONES: Ones = {
+    let mut ones = [[0; 4]; 16];
+    let mut place = 0;
+    while place < 64 {
+        let (number, word) = (place / 4, place % 4);
+        ones[number][word] = number as u64 >> word & 1;
+        place += 1;
+    }
+    Ones(ones)
+};
 
 /// Each row lies in one line of the cache.
 #[repr(align(64))]
 struct Ones([[u64; 4]; 16]);
-
-impl Ones {
-    const fn new() -> Self {
-        let mut ones = [[0; 4]; 16];
-        let mut place = 0;
-        while place < 64 {
-            let (number, word) = (place / 4, place % 4);
-            ones[number][word] = number as u64 >> word & 1;
-            place += 1;
-        }
-        Self(ones)
-    }
-}
 
 #[inline(always)]
 fn masks_v3(simd: V3, bits: u64, probed: u8, half: usize) -> u64x4 {
