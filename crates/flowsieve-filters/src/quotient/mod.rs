@@ -239,7 +239,7 @@ impl QuotientFilter {
     fn apply(&mut self, changes: &[(u64, i64)]) {
         let bits = self.fingerprint_bits();
         let entries = Merged::new(self.packed().entries(), changes);
-        let (distinct, _) = packed::sums(entries.clone());
+        let distinct = entries.clone().count() as u64;
         assert!(
             distinct <= MAX_DISTINCT,
             "a quotient filter has at most {MAX_DISTINCT} distinct fingerprints"
@@ -259,7 +259,7 @@ impl QuotientFilter {
         let packed = self.packed();
         let fingerprint = fingerprint(element, packed.head().fingerprint);
         match self.changes.get(&fingerprint) {
-            None => packed.contains(fingerprint),
+            None => packed.find(fingerprint).is_some(),
             Some(&by) => by > 0 || packed.count(fingerprint) > by.unsigned_abs(),
         }
     }
@@ -288,7 +288,7 @@ impl QuotientFilter {
     pub fn rate(&self) -> f64 {
         let packed = self.packed();
         let changes = self.sorted_changes();
-        let (distinct, _) = packed::sums(Merged::new(packed.entries(), &changes));
+        let distinct = Merged::new(packed.entries(), &changes).count();
         distinct as f64 * 0.5_f64.powi(packed.head().fingerprint as i32)
     }
 

@@ -249,7 +249,10 @@ impl<'a> Packed<'a> {
     pub(super) fn check(bytes: &'a [u8]) -> Result<Self, LoadError> {
         let packed = Self::open(bytes)?;
         check_tail(bytes)?;
-        let (distinct, insertions) = sums(packed.entries());
+        let (mut distinct, mut insertions) = (0, 0_u64);
+        for (_, count) in packed.entries() {
+            (distinct, insertions) = (distinct + 1, insertions.saturating_add(count));
+        }
         let head = packed.head();
         if (distinct, insertions) != (head.distinct, head.insertions)
             || !packed.entries().is_sorted_by(|one, next| one.0 < next.0)
@@ -274,12 +277,8 @@ impl<'a> Packed<'a> {
         whole(part.bits(&self.bytes, at, number))
     }
 
-    fn find(&self, fingerprint: u64) -> Option<u64> {
+    pub(super) fn find(&self, fingerprint: u64) -> Option<u64> {
         whole(self.layout.find(&self.bytes, fingerprint))
-    }
-
-    pub(super) fn contains(&self, fingerprint: u64) -> bool {
-        self.find(fingerprint).is_some()
     }
 
     /// Returns how often a fingerprint was inserted.
@@ -359,13 +358,6 @@ impl Iterator for Entries<'_> {
         self.number += 1;
         Some((self.bucket << head.remainder() | remainder, count))
     }
-}
-
-/// Returns the number of entries, and the sum of their counts.
-pub(super) fn sums(entries: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
-    entries.fold((0, 0), |(distinct, insertions), (_, count)| {
-        (distinct + 1, u64::saturating_add(insertions, count))
-    })
 }
 
 /// Returns the bytes of `distinct` fingerprints with their counts, which come in ascending order.
