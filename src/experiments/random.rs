@@ -2,7 +2,6 @@
 
 /// `SplitMix64` (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
 /// 2014).
-#[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
 impl Random {

@@ -360,7 +360,6 @@ named_enum! {
 }
 
 /// The points of a measured curve and of the formula for it.
-#[derive(Clone, Debug)]
 pub(super) struct CurvePair {
     name: String,
     measured: Vec<(f64, f64, f64)>,

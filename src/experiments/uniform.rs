@@ -24,7 +24,6 @@ pub(super) const ONE_CUT: &[u32] = &[0b011];
 pub(super) const TWO_CUTS: &[u32] = &[0b011, 0b101];
 
 /// The elements number 0 to n - 1; value i of an attribute belongs to element i alone.
-#[derive(Clone, Copy, Debug)]
 pub(super) struct Uniform {
     digester: Digester,
     elements: u64,

@@ -157,7 +157,7 @@ pub(super) struct Table {
 }
 
 /// The values of a column with their levels.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Cells<V> {
     pub(super) values: Vec<V>,
     pub(super) definition: Vec<i16>,

@@ -62,7 +62,7 @@ pub(super) fn check_memory() -> Result<(), IndexError> {
 }
 
 /// Result of reading a capture.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct CaptureReading {
     /// Packets, or entries of a log.
     pub(super) packets: u64,

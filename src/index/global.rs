@@ -74,7 +74,6 @@ fn element(key: &Digest) -> ElementDigests<'_> {
 }
 
 /// How full a filter is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Fill {
     /// False-positive rate, if it is known without queries.
     pub(super) rate: Option<f64>,

@@ -9,7 +9,7 @@ use std::path::Path;
 const MOST_PROBLEMS: usize = 1000;
 
 /// Problems of reading, one sentence each.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Problems {
     sentences: Vec<String>,
     /// Those that are not kept.

@@ -112,7 +112,6 @@ pub struct RibbonInPlace<'a> {
 }
 
 /// An element's equation.
-#[derive(Clone, Copy, Debug)]
 struct Equation {
     start: u64,
     row: u128,

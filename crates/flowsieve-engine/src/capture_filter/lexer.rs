@@ -50,7 +50,6 @@ impl Sign {
 pub(super) const DIVIDE: Kind = Kind::Sign(Sign::Operator(Binary::Divide));
 
 /// A piece of the expression.
-#[derive(Clone, Debug)]
 pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) place: Range<usize>,

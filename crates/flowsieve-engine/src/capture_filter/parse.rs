@@ -12,7 +12,7 @@ const LENGTH_MAX: usize = 1 << 16;
 const DEPTH_MAX: u32 = 100;
 
 /// The state of a parser within an expression, and its output so far.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Parser<'t> {
     text: &'t str,
     tokens: Vec<Token>,

@@ -198,7 +198,6 @@ impl Binary {
 pub(super) const STACK_MAX: usize = 16;
 
 /// A piece of an expression in postfix order.
-#[derive(Clone, Debug)]
 pub(super) enum Node {
     Test(Test),
     Not,

@@ -7,7 +7,6 @@ use crate::filters::{
 };
 
 /// Answer of a candidate for a slice under one set of hash functions.
-#[derive(Debug, Default)]
 pub(super) struct CandidateTally {
     /// Elements called new; `None` for sketches.
     pub(super) first: Option<u64>,

@@ -11,7 +11,6 @@ use crate::filters::{
 };
 
 /// Why a structure cannot be built: it needs more memory, or does not exist for these elements.
-#[derive(Clone, Debug)]
 pub(super) struct Unfit {
     pub(super) needed_bytes: Option<u64>,
     pub(super) why: String,

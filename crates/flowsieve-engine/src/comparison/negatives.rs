@@ -23,7 +23,6 @@ const LEAST_QUERIES: u64 = 256;
 const DRAWS_A_QUERY: u64 = 4;
 
 /// The questions.
-#[derive(Clone, Debug)]
 pub(super) struct Asking {
     pub(super) counted: Counted,
     /// Combinations, all attributes first.
@@ -32,7 +31,7 @@ pub(super) struct Asking {
 }
 
 /// The questions about a slice that closes, and the truth about its sizes.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Questions {
     /// `None` if the truth passed its limit; then there are no queries.
     pub(super) values: Option<Values>,
@@ -41,7 +40,6 @@ pub(super) struct Questions {
 }
 
 /// Queries for one combination, as digests.
-#[derive(Debug)]
 pub(super) struct QuestionSet {
     pub(super) mask: u32,
     pub(super) queries: u64,

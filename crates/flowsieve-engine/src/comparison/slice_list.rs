@@ -9,7 +9,7 @@ use crate::memory::can_allocate;
 use std::sync::Arc;
 
 /// Digests of a slice's first sightings, in the order of the trace, and the questions about it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct SliceList {
     /// Digests of whole elements.
     pub(super) whole: Vec<Digest>,

@@ -189,7 +189,6 @@ impl SliceSets {
 }
 
 /// How many distinct values each combination has in a slice.
-#[derive(Clone, Debug)]
 pub(super) struct Values {
     counted: Counted,
     counts: Vec<u64>,

@@ -40,7 +40,6 @@ pub struct QueryPattern {
 pub struct QueryError(String);
 
 /// The values of a question, by field of the key.
-#[derive(Clone, Debug)]
 struct Values {
     kind: ElementKind,
     given: Vec<Option<Value>>,

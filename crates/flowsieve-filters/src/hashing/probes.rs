@@ -125,7 +125,6 @@ impl NumberedProbes {
 
 /// The positions of [`Probes`] of up to [`ProbeBatch::MOST`] digests at once, computed by vectors
 /// if the machine has them.
-#[derive(Clone, Debug)]
 pub(crate) struct ProbeBatch {
     states: [u64; Self::MOST],
     len: usize,
