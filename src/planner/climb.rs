@@ -109,21 +109,16 @@ impl<'a> Climb<'a, '_> {
 
     /// Stores or cuts one set after the other, and if none helps one for another, as long as that
     /// helps and more than the reserve is left.
-    fn up(&mut self, from: Sized<'a>, reserve: u64, kept: &mut Kept<'a>) {
-        let mut here = from;
+    fn up(&mut self, mut here: Sized<'a>, reserve: u64, kept: &mut Kept<'a>) {
         loop {
             let one: Vec<[u32; 1]> =
                 self.within.moves(&here.0.stored).into_iter().map(|set| [set]).collect();
-            let Some(mut is_better) = self.try_all(&one, &mut here, reserve, kept) else { return };
+            let Some(is_better) = self.try_all(&one, &mut here, reserve, kept) else { return };
             if !is_better {
                 let two = self.within.exchanges(&here.0.stored);
-                match self.try_all(&two, &mut here, reserve, kept) {
-                    Some(found) => is_better = found,
-                    None => return,
+                if self.try_all(&two, &mut here, reserve, kept) != Some(true) {
+                    return;
                 }
-            }
-            if !is_better {
-                return;
             }
         }
     }
