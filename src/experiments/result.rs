@@ -53,13 +53,6 @@ pub struct Printed {
     pub most: f64,
 }
 
-impl Printed {
-    /// Returns how far such a figure may be from the true value.
-    fn spread(self) -> f64 {
-        (self.most - self.least) / 2.0
-    }
-}
-
 /// One figure of a table: as published, by formula, and as measured here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
@@ -214,9 +207,10 @@ impl Cell {
     /// Returns whether the paper's figure cannot be judged, because there is only a measurement to
     /// compare it with, and that scatters more than the figure allows.
     fn is_too_noisy(&self) -> bool {
-        let both = self.measured.zip(self.paper);
-        both.filter(|_| self.formula.is_none())
-            .is_some_and(|(measured, paper)| TOLERANCE * measured.std_error > paper.spread())
+        let both = self.measured.zip(self.paper).filter(|_| self.formula.is_none());
+        both.is_some_and(|(measured, paper)| {
+            TOLERANCE * measured.std_error > (paper.most - paper.least) / 2.0
+        })
     }
 
     /// Returns whether the measurement is compared with the formula.
