@@ -316,10 +316,10 @@ fn answers(
         let mut found: Option<Vec<i32>> = None;
         for wanted in query.wanted() {
             let numbers = lists.find(&wanted).map_err(damaged)?;
-            found = Some(match found {
-                None => numbers,
-                Some(found) => both(&found, &numbers),
-            });
+            match &mut found {
+                None => found = Some(numbers),
+                Some(found) => found.retain(|number| numbers.binary_search(number).is_ok()),
+            }
         }
         Ok(found.unwrap_or_default())
     });
@@ -366,10 +366,4 @@ fn read<T>(
         ));
     }
     None
-}
-
-/// Returns the numbers that are in both ascending lists.
-fn both(a: &[i32], b: &[i32]) -> Vec<i32> {
-    let found = |number: &&i32| b.binary_search(number).is_ok();
-    a.iter().filter(found).copied().collect()
 }
