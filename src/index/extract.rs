@@ -187,7 +187,10 @@ fn source(
     stop: &StopFlag,
     problems: &mut Vec<String>,
 ) -> Timed {
-    let changed = has_changed(entry, stop);
+    // Bytes are compared, because length and time can be the same. If the capture cannot be read,
+    // reading its packets reports that.
+    let is_there = fs::metadata(&entry.path).is_ok();
+    let changed = is_there && entry.is_content_of(&entry.path, stop) == Some(false);
     if changed {
         problems.push(format!(
             "{}: this capture has changed since it was indexed; its packets are those of today, and `flowsieve index add` indexes it anew",
@@ -198,12 +201,6 @@ fn source(
     // The times of one that changed are unknown: it is opened first.
     let first_ns = first_ns.filter(|_| !changed).unwrap_or(i64::MIN);
     (Source::from(&entry.path).selected_by(chooser), first_ns)
-}
-
-/// Returns whether a capture exists and has changed since it was indexed. Compares its bytes,
-/// because length and time can be the same. If it cannot be read, reading its packets reports that.
-fn has_changed(entry: &CaptureEntry, stop: &StopFlag) -> bool {
-    fs::metadata(&entry.path).is_ok() && entry.is_content_of(&entry.path, stop) == Some(false)
 }
 
 /// State of reading captures.
