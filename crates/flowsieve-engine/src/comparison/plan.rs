@@ -123,14 +123,6 @@ impl Sizes {
         matches!(self, Self::Arrays(_))
     }
 
-    /// Returns the maximum number of sizes.
-    const fn most(&self) -> usize {
-        match self {
-            Self::Total(sizes) | Self::Arrays(sizes) => sizes.len(),
-            Self::Auto => AUTO_EIGHTHS.len(),
-        }
-    }
-
     pub(super) fn of_user(&self) -> &[u64] {
         match self {
             Self::Total(sizes) | Self::Arrays(sizes) => sizes,
@@ -280,7 +272,7 @@ impl ComparePlan {
     /// Returns the maximum number of counts per slice: structures x sizes x seeds.
     pub(super) fn most_counts(&self) -> u64 {
         let seeds = self.seeds.looks(true).last().copied().unwrap_or(1);
-        (self.contenders.len() * self.sizes.most()) as u64 * u64::from(seeds)
+        (self.contenders.len() * self.sizes.ascending(None).len()) as u64 * u64::from(seeds)
     }
 
     /// Bytes of all structures of these sizes.
