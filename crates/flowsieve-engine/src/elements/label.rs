@@ -81,18 +81,11 @@ impl ElementLabel {
 
 /// The text in printable ASCII without spaces: other bytes as `%20`.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for byte in text.bytes() {
-        match byte {
-            0x21..=0x24 | 0x26..=0x7e => escaped.push(byte.into()),
-            _ => {
-                const DIGITS: &[u8; 16] = b"0123456789abcdef";
-                let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
-                escaped.extend(['%', high.into(), low.into()]);
-            }
-        }
-    }
-    escaped
+    let escape = |byte: u8| match byte {
+        0x21..=0x24 | 0x26..=0x7e => char::from(byte).to_string(),
+        _ => format!("%{byte:02x}"),
+    };
+    text.bytes().map(escape).collect()
 }
 
 /// Reverses [`escaped`].
