@@ -164,33 +164,27 @@ pub(super) struct Cells<V> {
     pub(super) repetition: Vec<i16>,
 }
 
-impl<V> Cells<V> {
-    /// Adds the next rows of a column.
+impl<V: Default> Cells<V> {
+    /// Reads the next rows of a column.
     fn read<T: DataType<T = V>>(
-        &mut self,
         column: &mut ColumnReaderImpl<T>,
         rows: usize,
-    ) -> Result<(), ParquetError> {
+    ) -> Result<Self, ParquetError> {
+        let mut cells = Self::default();
         let mut left = rows;
         while left > 0 {
             let (read, _, _) = column.read_records(
                 left,
-                Some(&mut self.definition),
-                Some(&mut self.repetition),
-                &mut self.values,
+                Some(&mut cells.definition),
+                Some(&mut cells.repetition),
+                &mut cells.values,
             )?;
             if read == 0 {
                 return Err(ParquetError::EOF("a column is too short".into()));
             }
             left -= read;
         }
-        Ok(())
-    }
-
-    fn clear(&mut self) {
-        self.values.clear();
-        self.definition.clear();
-        self.repetition.clear();
+        Ok(cells)
     }
 }
 
@@ -224,18 +218,15 @@ impl Table {
         shielded(|| {
             let group = self.file.get_row_group(0)?;
             let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-            let mut found = Cells::default();
             // Rows before are read, too: the library's function to skip them does not end if a page
             // has fewer levels than it claims.
             let mut before = from;
             while before > 0 {
                 let rows = before.min(ROWS_AT_ONCE);
-                found.read(&mut reader, rows)?;
-                found.clear();
+                Cells::read(&mut reader, rows)?;
                 before -= rows;
             }
-            found.read(&mut reader, to - from)?;
-            Ok(found)
+            Cells::read(&mut reader, to - from)
         })
     }
 
