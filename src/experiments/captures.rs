@@ -3,7 +3,7 @@
 use super::result::ExperimentError;
 use super::{Experiment, Settings};
 use crate::elements::{ElementKind, ElementRule};
-use crate::filters::{CounterSpec, FilterKind, FilterSpec};
+use crate::filters::{CounterSpec, FilterSpec};
 use crate::generate::{GenerateKind, GeneratePlan, generate};
 use crate::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, Observer, SliceResult, Slicing,
@@ -165,7 +165,7 @@ pub(super) fn count_capture(
     path: &Path,
     kind: ElementKind,
     width_ns: Option<i64>,
-    filter: Option<(FilterKind, FilterSpec)>,
+    filter: Option<FilterSpec>,
     observers: Vec<&mut dyn Observer>,
 ) -> (CountSummary, Vec<SliceResult>) {
     // TSH has no mark.
@@ -178,8 +178,8 @@ pub(super) fn count_capture(
         },
         rule: ElementRule { kind, ..ElementRule::default() },
         slicing: Slicing { width_ns, align: Align::First },
-        counter: filter.map(|(kind, spec)| CounterChoice {
-            name: kind.name(),
+        counter: filter.map(|spec| CounterChoice {
+            name: spec.name(),
             shard: CounterSpec::Filter(spec),
             combinations: None,
         }),

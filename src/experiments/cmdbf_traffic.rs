@@ -7,7 +7,7 @@ use super::statistics::mean_of;
 use super::{Experiment, Found, Settings};
 use crate::elements::ElementKind;
 use crate::filters::sizing::best_probes;
-use crate::filters::{CmdbfSpec, Combination, FilterKind, FilterSpec, MdbfSpec};
+use crate::filters::{CmdbfSpec, Combination, FilterSpec, MdbfSpec};
 use crate::pipeline::SliceResult;
 
 /// The filters of Table 1 for two attributes.
@@ -68,18 +68,14 @@ fn runs(
     names: &[(&'static str, Option<Combination>)],
 ) -> Vec<(&'static str, Vec<SliceResult>)> {
     let slices = |&(name, combination): &(&'static str, Option<Combination>)| {
-        let (kind, spec) = match combination {
-            None => {
-                (FilterKind::Mdbf, FilterSpec::Mdbf(MdbfSpec { attributes: 2, bits: BITS, probes }))
+        let spec: FilterSpec = match combination {
+            None => MdbfSpec { attributes: 2, bits: BITS, probes }.into(),
+            Some(combination) => {
+                CmdbfSpec { attributes: 2, bits: BITS, probes, combination }.into()
             }
-            Some(combination) => (
-                FilterKind::Cmdbf,
-                FilterSpec::Cmdbf(CmdbfSpec { attributes: 2, bits: BITS, probes, combination }),
-            ),
         };
-        let (path, filter) = (&capture.path, Some((kind, spec)));
-        let pairs = ElementKind::HOST_PAIR;
-        (name, count_capture(path, pairs, Some(SECOND), filter, Vec::new()).1)
+        let (path, pairs) = (&capture.path, ElementKind::HOST_PAIR);
+        (name, count_capture(path, pairs, Some(SECOND), Some(spec), Vec::new()).1)
     };
     names.iter().map(slices).collect()
 }
