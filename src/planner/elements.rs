@@ -51,7 +51,19 @@ impl Elements {
                 name(mask)
             )));
         }
-        let mut bounds = Bounds::new(caps, known, for_all, name);
+        let masks = 1 << caps.len();
+        let mut numbers = vec![for_all.map_or(f64::INFINITY, |n| n as f64); masks];
+        numbers[0] = 1.0;
+        let mut origins = vec![Origin::Bound; masks];
+        if for_all.is_some() {
+            origins[masks - 1] = Origin::Given;
+        }
+        let mut is_known = vec![false; masks];
+        for &(mask, n, origin) in known {
+            let at = mask as usize;
+            (numbers[at], origins[at], is_known[at]) = (n as f64, origin, true);
+        }
+        let mut bounds = Bounds { numbers, origins, is_known, name };
         bounds.bound_by_parts(caps)?;
         bounds.check_whole()?;
         bounds.bound_by_larger()?;
@@ -97,27 +109,6 @@ struct Bounds<F> {
 }
 
 impl<F: Fn(u32) -> String> Bounds<F> {
-    fn new(
-        caps: &[Option<u64>],
-        known: &[(u32, u64, Origin)],
-        for_all: Option<u64>,
-        name: F,
-    ) -> Self {
-        let masks = 1 << caps.len();
-        let mut numbers = vec![for_all.map_or(f64::INFINITY, |n| n as f64); masks];
-        numbers[0] = 1.0;
-        let mut origins = vec![Origin::Bound; masks];
-        if for_all.is_some() {
-            origins[masks - 1] = Origin::Given;
-        }
-        let mut is_known = vec![false; masks];
-        for &(mask, n, origin) in known {
-            let at = mask as usize;
-            (numbers[at], origins[at], is_known[at]) = (n as f64, origin, true);
-        }
-        Self { numbers, origins, is_known, name }
-    }
-
     /// Bounds each combination by the product of its parts, the smaller combinations first.
     fn bound_by_parts(&mut self, caps: &[Option<u64>]) -> Result<(), PlannerError> {
         let known = (0..self.numbers.len()).filter(|&mask| self.is_known[mask]);
