@@ -9,10 +9,8 @@
 //! A task is a slice and some replicates: a worker takes the slice block by block through all
 //! structures, while the block is in its cache. Answers come back in the order of the tasks.
 
-use super::candidate::CandidateTally;
 use super::designs::{Unfit, design};
 use super::expected::expected;
-use super::negatives::Questions;
 use super::plan::ProbeRule;
 use super::results::{Comparison, CountKind, Entry, Expected, Negatives, QueryResult, Replicate};
 use super::slice_list::{ClosedList, Collected};
@@ -242,39 +240,30 @@ impl<'plan> Evaluation<'plan> {
 fn add_answer(entries: &mut [Entry], answer: Answer) {
     let Answer { slice, list, tallies } = answer;
     for (seed, entry, tally) in tallies {
-        add_tally(&mut entries[entry], (seed, slice), &tally, list.questions.as_ref());
-    }
-}
-
-fn add_tally(
-    entry: &mut Entry,
-    (seed, slice): (u32, usize),
-    tally: &CandidateTally,
-    questions: Option<&Questions>,
-) {
-    let seed = seed as usize;
-    if entry.replicates.len() <= seed {
-        entry.replicates.resize_with(seed + 1, Replicate::default);
-    }
-    let replicate = &mut entry.replicates[seed];
-    if let Some(first) = tally.first {
-        put(&mut replicate.first, slice, first.min(u32::MAX.into()) as u32);
-    }
-    if let Some(estimate) = tally.estimate {
-        put(&mut replicate.estimates, slice, estimate);
-    }
-    replicate.saturated_slices += u64::from(tally.is_saturated);
-    entry.memory_bytes = entry.memory_bytes.max(Some(tally.memory_bytes));
-    let Some(questions) = questions.filter(|_| seed == 0) else { return };
-    let answers = tally.positives.iter().zip(&tally.predicted);
-    for (query, (set, (positives, predicted))) in
-        entry.queries.iter_mut().zip(questions.sets.iter().zip(answers))
-    {
-        if set.queries > 0 {
-            query.queries += set.queries;
-            query.positives = query.positives.zip(*positives).map(|(a, b)| a + b);
-            query.predicted_positives =
-                query.predicted_positives.zip(*predicted).map(|(a, b)| a + b);
+        let (seed, entry) = (seed as usize, &mut entries[entry]);
+        if entry.replicates.len() <= seed {
+            entry.replicates.resize_with(seed + 1, Replicate::default);
+        }
+        let replicate = &mut entry.replicates[seed];
+        if let Some(first) = tally.first {
+            put(&mut replicate.first, slice, first.min(u32::MAX.into()) as u32);
+        }
+        if let Some(estimate) = tally.estimate {
+            put(&mut replicate.estimates, slice, estimate);
+        }
+        replicate.saturated_slices += u64::from(tally.is_saturated);
+        entry.memory_bytes = entry.memory_bytes.max(Some(tally.memory_bytes));
+        let Some(questions) = list.questions.as_ref().filter(|_| seed == 0) else { continue };
+        let answers = tally.positives.iter().zip(&tally.predicted);
+        for (query, (set, (positives, predicted))) in
+            entry.queries.iter_mut().zip(questions.sets.iter().zip(answers))
+        {
+            if set.queries > 0 {
+                query.queries += set.queries;
+                query.positives = query.positives.zip(*positives).map(|(a, b)| a + b);
+                query.predicted_positives =
+                    query.predicted_positives.zip(*predicted).map(|(a, b)| a + b);
+            }
         }
     }
 }
