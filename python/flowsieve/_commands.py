@@ -938,7 +938,7 @@ def plan(
         dns_port: Another DNS port besides 53.
         attributes: Elements of this many attributes, named 1, 2, 3 and so on.
         expect: Distinct elements, such as 100k; src=5k for one combination; max for as many as fit.
-        known: Share of the single values of a negative that occur in the set, though not together. Default: 1.
+        known: Share of an absent element's values that occur in other elements. Default: 1.
         sample: A capture, as one slice, on which numbers and spread are measured.
         input_format: How inputs are read; tsh has no mark and must be named. Default: auto.
         dnstap_type: Which messages of dnstap files count: client, auth, resolver and more.
@@ -1054,7 +1054,7 @@ def top(
         distinct: What is counted for each key, such as dst or dst-port. Default: dst.
         number: Keys listed per slice at most [default: 20; with --min: all]
         sort: Rank by distinct, packets or bytes. Default: distinct.
-        min: List keys with at least this many distinct others [default: 2]
+        min: List keys with at least this many distinct others [default: 2; 1 with --sort bytes or packets]
         queries_only: Count DNS queries only.
         dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: all.

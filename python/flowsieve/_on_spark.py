@@ -305,7 +305,7 @@ def top(
         distinct: What is counted for each key, such as dst or dst-port. Default: dst.
         number: Keys listed per slice at most [default: 20; with --min: all]
         sort: Rank by distinct, packets or bytes. Default: distinct.
-        min: List keys with at least this many distinct others [default: 2]
+        min: List keys with at least this many distinct others [default: 2; 1 with --sort bytes or packets]
         queries_only: Count DNS queries only.
         dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: all.

@@ -42,7 +42,7 @@ class CountParameters:
     """The fields of `count.parameters`, as in docs/output.md."""
 
     element: str
-    """`host-pair`, `flow`, `dns`, `src` or `dst`."""
+    """`host-pair`, `flow`, `dns`, `src`, `dst`, or the fields of a key."""
     undirected: bool
     """both directions are one element."""
     queries_only: bool
@@ -362,7 +362,8 @@ class DedupTotals:
     looked_up: int
     """packets looked up among the digests; depends on the random seed."""
     expected_wrong: float | None
-    """with `--approximate`: packets expected to be dropped wrongly."""
+    """with `--approximate`: packets expected to be dropped wrongly, equal to none of one and a half windows; null if
+        the filter was too full to tell."""
 
 
 @dataclasses.dataclass(frozen=True)
