@@ -362,8 +362,8 @@ class DedupTotals:
     looked_up: int
     """packets looked up among the digests; depends on the random seed."""
     expected_wrong: float | None
-    """with `--approximate`: packets expected to be dropped wrongly, equal to none of one and a half windows; null if
-        the filter was too full to tell."""
+    """with `--approximate`: packets expected to be dropped although none of the last one and a half windows was equal;
+        null if the filter was ever too full to tell."""
 
 
 @dataclasses.dataclass(frozen=True)

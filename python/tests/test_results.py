@@ -361,7 +361,7 @@ def test_tables_are_looked_at_as_in_other_libraries(trace):
 
 def test_columns_of_any_name_make_dictionaries():
     pyarrow = pytest.importorskip("pyarrow")
-    for names in (["a", "b"], ["class", "b"], ["a b", "x = 1"], ["__class__", "é"]):
+    for names in (["a", "b"], ["class", "b"], ["a b", "x = 1"], ["__class__", "é"], ["ﬁ", "a"]):
         sink = pyarrow.BufferOutputStream()
         table = pyarrow.table([pyarrow.array([1, 2]), pyarrow.array(["x", None])], names=names)
         with pyarrow.ipc.new_stream(sink, table.schema) as writer:

@@ -363,7 +363,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         _ => None,
     };
     if error.kind() == ErrorKind::UnknownArgument {
-        // That the option could be a value.
+        // Clap's tip that the option could be meant as a value.
         error.remove(ContextKind::Suggested);
     }
     if let Some(tip) = tip {

@@ -229,7 +229,8 @@ pub(super) struct LiveArgs {
     /// Wait this long, in capture time, for late packets of a pipe before a row is printed
     ///
     /// Packets that come later still count. Formats written at the end (JSON, Parquet, and all
-    /// files) and captures that are files ignore it.
+    /// files) and captures that are files ignore it. With --every, all formats wait so long, and
+    /// packets that come later do not count.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_delay_ns, help_heading = "Output", hide_short_help = true)]
     pub(super) delay: i64,
 }

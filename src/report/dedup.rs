@@ -170,7 +170,7 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         looked_up = summary.window.looked_up,
             "packets looked up among the digests; depends on the random seed";
         expected_wrong = summary.window.expected_wrong,
-            "with `--approximate`: packets expected to be dropped wrongly, equal to none of one and a half windows; null if the filter was too full to tell";
+            "with `--approximate`: packets expected to be dropped although none of the last one and a half windows was equal; null if the filter was ever too full to tell";
     }
 }
 

@@ -88,12 +88,13 @@ impl ReportFormat {
 
     /// Returns the format that the name of a file ends with, if it is not that of a table.
     pub fn of_name(path: &Path) -> Option<Self> {
-        let end = match path.extension()?.to_str()? {
+        let end = path.extension()?.to_str()?.to_ascii_lowercase();
+        let name = match &*end {
             "md" => "markdown",
             "tex" => "latex",
             end => end,
         };
-        Self::named(end).filter(|format| !format.is_table())
+        Self::named(name).filter(|format| !format.is_table())
     }
 
     /// Returns its name in a command line, which is the end of a file's name as well.

@@ -262,17 +262,15 @@ impl From<SpecError> for PlanError {
     }
 }
 
+/// Bits of the cells of a window; a pane has one bit for each cell.
+const CELL_BITS: u64 = 16;
+
 /// Panes that wait for late packets, at most.
-const MOST_WAITING: u64 = 4096 + 3;
+const MOST_WAITING: u64 = 4096;
 
 impl CountPlan {
     fn check_windows(&self) -> Result<(), PlanError> {
         let Some(panes) = self.slicing.panes(self.every_ns)? else { return Ok(()) };
-        if self.waiting_panes() > Some(MOST_WAITING) {
-            return Err(PlanError::new(
-                "windows of a pipe wait at most 4,096 of their steps for late packets; take a shorter --delay, or longer steps",
-            ));
-        }
         match &self.counter {
             Some(CounterChoice { shard: CounterSpec::Sliding { panes: own, .. }, .. })
                 if *own == panes =>
@@ -437,8 +435,11 @@ impl CountPlan {
     pub fn check_memory(&self) -> Result<(), RunError> {
         let slices = self.open_slices();
         let bytes = self.counter_bytes().unwrap_or(0).saturating_mul(slices as u64);
-        // A pane has a bit of each cell of two bytes.
-        let bytes = if self.panes().is_some() { bytes / 16 } else { bytes };
+        // A window is beside its panes.
+        let bytes = match self.panes() {
+            Some(_) => bytes / CELL_BITS + self.counter_bytes().unwrap_or(0),
+            None => bytes,
+        };
         let bytes = bytes.saturating_add(self.whole_bytes().unwrap_or(0));
         if can_allocate(bytes) {
             return Ok(());
@@ -468,10 +469,14 @@ impl CountPlan {
     }
 
     /// Returns how many panes a stream has open, if windows slide: those of the delay, the ones at
-    /// its ends, and one that is ahead of all.
+    /// its ends, and one that is ahead of all; but no more than fit into 64 MiB, or into the memory
+    /// of eight slices that do not slide.
     fn waiting_panes(&self) -> Option<u64> {
         let (every_ns, delay_ns) = self.every_ns.zip(self.trace.stream_delay_ns())?;
-        Some(delay_ns.cast_unsigned().div_ceil(every_ns.max(1).cast_unsigned()) + 3)
+        let waiting = delay_ns.cast_unsigned().div_ceil(every_ns.max(1).cast_unsigned()) + 3;
+        let bytes = self.counter_bytes().unwrap_or(0);
+        let fitting = bytes.saturating_mul(8).max(64 << 20) / (bytes / CELL_BITS).max(1);
+        Some(waiting.min(fitting).min(MOST_WAITING))
     }
 
     /// Number of attributes of the elements that are counted.

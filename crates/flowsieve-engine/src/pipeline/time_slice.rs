@@ -207,7 +207,7 @@ impl OpenSlices {
     pub(super) fn open(&mut self, index: i64, packets: u64) -> usize {
         let (start_ns, end_ns) = self.grid.bounds(index);
         let opened = Open { index, start_ns, end_ns, last_used: packets, is_free: false };
-        match self.least_useful() {
+        match self.least_useful(index) {
             Some(slot)
                 if self.open.len() == self.capacity
                     || self.open[slot].is_free
@@ -245,11 +245,16 @@ impl OpenSlices {
         self.open[slot].last_used = 0;
     }
 
-    /// A free place, or else that of the slice that is longest without a packet, or the oldest.
-    fn least_useful(&self) -> Option<usize> {
+    /// A place for the slice with this number: a free one, or else that of the slice that is longest
+    /// without a packet. If slices are closed in order it is that of the oldest but the one used
+    /// last, unless wild times opened slices so far ahead that they never become the oldest.
+    fn least_useful(&self, index: i64) -> Option<usize> {
+        let far = index.saturating_add(self.capacity as i64);
         let key = |&slot: &usize| {
             let Open { index, last_used, is_free, .. } = self.open[slot];
-            (!is_free, if self.in_order { index } else { last_used as i64 })
+            let is_used = self.in_order && slot == self.current;
+            let is_wild = self.in_order && index > far;
+            (!is_free, is_used, !is_wild, if self.in_order { index } else { last_used as i64 })
         };
         (0..self.open.len()).min_by_key(key)
     }

@@ -160,6 +160,7 @@ mod tests {
             assert_eq!(begin == FIRST_RECORD, mebibytes == 8, "{mebibytes} MiB: {begin}");
         }
     }
+
     #[test]
     fn a_packet_that_holds_a_capture_is_no_place_to_end() {
         let (pcap, begins) = capture_in_a_capture(16, 1500);

@@ -369,7 +369,9 @@ impl<'a> StateReader<'a> {
             _ => LoadError::Unreadable(error),
         })?;
         self.checksum.update(bytes);
-        self.began = self.offset;
+        if !bytes.is_empty() {
+            self.began = self.offset;
+        }
         self.offset += bytes.len() as u64;
         Ok(())
     }
