@@ -203,8 +203,8 @@ pub(crate) fn stream_capsule(
     PyCapsule::new_with_value(py, rows, c"arrow_array_stream")
 }
 
-/// A dictionary, which batches share, and the objects of its words. They are made when they are
-/// met: some rows of a large table have few of its words.
+/// A dictionary and its words as Python objects, created on first use: a few rows of a large table
+/// use few words. Batches share it.
 type Words<'py> = (Option<ArrayRef>, Vec<Option<Bound<'py, PyAny>>>);
 
 /// Appends the values of a column as Python objects.

@@ -117,7 +117,7 @@ fn unfollowed(path: &Path, named: &[PathBuf]) -> Option<String> {
     })
 }
 
-/// The end of the remark on a file that is named twice. An index has it once.
+/// End of the remark about a file that is named twice. An index reads such a file once.
 pub(crate) const TWICE: &str = "its packets are counted twice";
 
 /// Returns a remark on each file that is named twice, and on each that is named together with a

@@ -132,7 +132,7 @@ pub enum SeriesStyle {
     Dashed,
     /// Points only: measurements.
     Points,
-    /// A thick, pale line over places on the x axis; its height means nothing.
+    /// A thick, pale line that marks ranges of the x axis; its y values mean nothing.
     Places,
 }
 

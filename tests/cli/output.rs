@@ -36,6 +36,41 @@ fn a_file_holds_what_standard_output_would() {
 }
 
 #[test]
+fn the_name_of_a_file_chooses_the_format_unless_it_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = |name: &str, line: &[&str]| {
+        let path = folder.path().join(name);
+        let output = ["-o", path.to_str().unwrap(), "traces/netns-dns.pcap"];
+        assert_eq!(flowsieve(&[line, &output].concat()).done(), "");
+        fs::read(&path).unwrap()
+    };
+    for (name, format) in [
+        ("a.csv", "csv"),
+        ("a.JSON", "json"),
+        ("a.jsonl", "jsonl"),
+        ("a.md", "markdown"),
+        ("a.tex", "latex"),
+        ("a.parquet", "parquet"),
+        ("a.txt", "table"),
+    ] {
+        let given = written("given", &["count", "--format", format]);
+        assert!(written(name, &["count"]) == given, "{name}");
+    }
+    assert!(written("a.csv", &["count", "--format", "json"]).starts_with(b"{"));
+    assert!(written("rows.parquet", &["export"]).starts_with(b"PAR1"));
+    assert_eq!(written("rows.txt", &["export"]), written("rows.csv", &["export"]));
+    assert!(written("index.csv", &["flows"]).starts_with(b"start_ns,"));
+}
+
+#[test]
+fn an_export_without_rows_says_why() {
+    let line = ["export", "--element", "dns", "--where", "tcp port 80"];
+    let run = flowsieve(&[&line[..], &["traces/netns-web-loss.pcap"]].concat());
+    assert_eq!((run.code, run.out.lines().count()), (Some(0), 1), "{}", run.err);
+    assert!(run.err.contains("no rows: "), "{}", run.err);
+}
+
+#[test]
 fn a_dash_is_standard_output() {
     let dash = flowsieve(&["count", "traces/netns-dns.pcap", "-o", "-"]).done();
     assert_eq!(dash, flowsieve(&["count", "traces/netns-dns.pcap"]).done());

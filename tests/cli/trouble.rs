@@ -252,6 +252,12 @@ fn captures_that_count_twice_get_a_remark() {
     assert!(run.sentence().ends_with("is named twice; its packets are counted twice"));
     let line = ["count", "--quiet", path.to_str().unwrap(), path.to_str().unwrap()];
     flowsieve(&line).done();
+    // An index reads it once.
+    let index = folder.path().join("index");
+    let [index, path] = [&index, &path].map(|path| path.to_str().unwrap());
+    let run = flowsieve(&["index", "build", index, path, path]);
+    assert_eq!(run.code, Some(0));
+    assert!(!run.err.contains("twice"), "{}", run.err);
 }
 
 #[test]

@@ -305,3 +305,20 @@ fn a_capture_follows_a_list_of_values() {
     let line = ["compare", "--memory", "1KiB", "--seeds", "1", "--margin", "0.1%,5%"];
     flowsieve(&[&line[..], &["traces/netns-dns.pcap"]].concat()).done();
 }
+
+#[test]
+fn windows_take_as_many_shards_as_their_memory_has_room_for() {
+    for memory in ["1216", "2000", "4096", "9000", "9800"] {
+        let line = ["count", "-q", "--slice", "4s", "--every", "1s", "--memory", memory];
+        flowsieve(&[&line[..], &["traces/generated.pcap"]].concat()).done();
+    }
+}
+
+#[test]
+fn attributes_have_the_names_of_fields() {
+    let count = |want| {
+        let line = ["count", "-q", "--slice", "all", "--element", "src,src-port", "--want", want];
+        flowsieve(&[&line[..], &["--expect", "1k", "traces/generated.pcap"]].concat()).done()
+    };
+    assert_eq!(count("src-port"), count("src_port"));
+}

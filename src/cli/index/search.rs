@@ -79,7 +79,7 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true, help_heading = "What to look for")]
     to: Option<TypedTime>,
 
-    /// Write the matching packets to this capture, in order of time
+    /// Write the matching packets to this capture; captures are merged by time
     ///
     /// The captures with answers are read twice: first their content is compared with what was
     /// indexed. One that changed is named, even if its length and time did not change; its packets

@@ -418,7 +418,7 @@ fn fill(
     is_new: bool,
 ) -> Result<Outcome> {
     let mut files = run.take(inputs);
-    // An index has each file once.
+    // An index reads each file once.
     run.remarks.retain(|remark| !remark.ends_with(TWICE));
     // A file that is named and also in a directory that is named is read once.
     let mut seen = HashSet::new();

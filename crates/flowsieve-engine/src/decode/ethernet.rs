@@ -110,7 +110,7 @@ fn trill(bytes: &[u8]) -> Step<'_> {
 /// `EtherType` of `MACsec`.
 pub(super) const MACSEC: u16 = 0x88e5;
 
-/// Flag of its header: the channel is named behind six bytes.
+/// `MACsec` flag: the secure channel identifier follows the first six bytes.
 pub(super) const MACSEC_CHANNEL: u8 = 0x20;
 
 /// `MACsec` is readable where it protects integrity only.

@@ -36,7 +36,7 @@ pub(super) fn addresses(layer: Layer, bytes: &[u8], mut see: impl FnMut(usize, H
     };
     match layer {
         Layer::Ethernet => pair(0, 6, Mac),
-        // The channel of MACsec is named by its sender.
+        // The secure channel identifier begins with the MAC address of the sender.
         Layer::EtherType(MACSEC)
             if bytes.first().is_some_and(|flags| flags & MACSEC_CHANNEL != 0) =>
         {

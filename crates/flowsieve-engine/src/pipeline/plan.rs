@@ -262,10 +262,10 @@ impl From<SpecError> for PlanError {
     }
 }
 
-/// Bits of the cells of a window; a pane has one bit for each cell.
+/// Bits per cell of a sliding window; a pane has one bit per cell.
 const CELL_BITS: u64 = 16;
 
-/// Panes that wait for late packets, at most.
+/// Maximum number of panes that wait for late packets.
 const MOST_WAITING: u64 = 4096;
 
 impl CountPlan {
@@ -435,7 +435,7 @@ impl CountPlan {
     pub fn check_memory(&self) -> Result<(), RunError> {
         let slices = self.open_slices();
         let bytes = self.counter_bytes().unwrap_or(0).saturating_mul(slices as u64);
-        // A window is beside its panes.
+        // Count one bit per cell for each pane, and the window itself once.
         let bytes = match self.panes() {
             Some(_) => bytes / CELL_BITS + self.counter_bytes().unwrap_or(0),
             None => bytes,
@@ -461,16 +461,16 @@ impl CountPlan {
         Some(counter.shard.memory_bytes() * u64::from(self.shards))
     }
 
-    /// Returns how many slices are open at the same time: those that wait for late packets, where
-    /// windows slide.
+    /// Returns the maximum number of open slices. Where windows slide, slices are panes, and those
+    /// of a stream include the panes that wait for late packets.
     pub fn open_slices(&self) -> usize {
         let usual = self.slicing.open_slices(self.counter_bytes().unwrap_or(0));
         usual.max(self.waiting_panes().unwrap_or(0) as usize)
     }
 
-    /// Returns how many panes a stream has open, if windows slide: those of the delay, the ones at
-    /// its ends, and one that is ahead of all; but no more than fit into 64 MiB, or into the memory
-    /// of eight slices that do not slide.
+    /// Returns the number of panes that a stream keeps open; `None` if windows do not slide or the
+    /// input is no stream. Panes cover the delay, and three more the boundaries and a packet ahead of
+    /// all others. Their memory is at most 64 MiB or eight times that of a window.
     fn waiting_panes(&self) -> Option<u64> {
         let (every_ns, delay_ns) = self.every_ns.zip(self.trace.stream_delay_ns())?;
         let waiting = delay_ns.cast_unsigned().div_ceil(every_ns.max(1).cast_unsigned()) + 3;

@@ -125,7 +125,7 @@ pub(crate) struct OpenSlices {
     /// The slice used last.
     current: usize,
     closed: SliceSet,
-    /// The oldest one gives its place to another, and only if there is no other place.
+    /// Evict the oldest slice, and only when all places are taken.
     in_order: bool,
 }
 
@@ -156,7 +156,7 @@ impl OpenSlices {
         }
     }
 
-    /// From now on the oldest slice is closed when there is no place left, and none before.
+    /// Evicts the oldest slice from now on, and only when all places are taken.
     pub(super) fn close_in_order(&mut self) {
         self.in_order = true;
     }
@@ -245,9 +245,9 @@ impl OpenSlices {
         self.open[slot].last_used = 0;
     }
 
-    /// A place for the slice with this number: a free one, or else that of the slice that is longest
-    /// without a packet. If slices are closed in order it is that of the oldest but the one used
-    /// last, unless wild times opened slices so far ahead that they never become the oldest.
+    /// Returns the place to reuse for the slice `index`: a free one, or else the least recently used.
+    /// If the oldest is evicted, the current slice stays, and slices more than `capacity` ahead go
+    /// first: wild times opened them, and they would never become the oldest.
     fn least_useful(&self, index: i64) -> Option<usize> {
         let far = index.saturating_add(self.capacity as i64);
         let key = |&slot: &usize| {

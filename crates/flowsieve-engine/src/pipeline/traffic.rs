@@ -16,7 +16,7 @@ use std::ops::Range;
 /// Pairs of prefixes that the table holds: about 100 MiB.
 const MOST_PAIRS: usize = 1 << 20;
 
-/// Bytes that a pair takes in a list, in another table or on a page, beside the table.
+/// Additional memory per pair, in bytes, to sort, anonymize or draw the table.
 const LISTED_BYTES: usize = 160;
 
 /// Packets from each origin to each destination.
@@ -32,8 +32,7 @@ pub struct Traffic {
 /// Packets from one origin to one destination.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TrafficPair {
-    /// First addresses of the prefixes from which and to which they go; `None` for all pairs that
-    /// are not in the table.
+    /// First addresses of both prefixes; `None` for the sum of all pairs beyond the table's limit.
     pub addresses: Option<Addresses>,
     /// Leading bits of an IPv4 address that make a prefix.
     pub bits: u8,
@@ -50,7 +49,7 @@ impl TrafficPair {
     }
 }
 
-/// Returns the name of a prefix of so many bits for IPv4.
+/// Formats a prefix such as `10.0.1.0/24`. It has `bits` bits for IPv4 and twice as many for IPv6.
 pub fn prefix_name(address: IpAddr, bits: u8) -> String {
     match (address, bits) {
         (IpAddr::V4(_), 32) => address.to_string(),
@@ -113,7 +112,7 @@ impl Traffic {
         pairs
     }
 
-    /// Panics if there is no memory for a list of the pairs.
+    /// Panics if the system refuses the memory to process the pairs.
     fn check_memory(&self) {
         let bytes = self.pairs.len() * LISTED_BYTES;
         assert!(can_allocate(bytes as u64), "{MEMORY_REFUSED}");

@@ -102,8 +102,8 @@ mod tests {
     }
 
     /// A capture of more than 17 MiB with a packet of 1 kB each second, and where its records
-    /// begin. At this place there is a packet that holds a capture by a clock that is so much ahead,
-    /// as when somebody copies one: its last record is an hour later.
+    /// begin. At this place a packet holds another capture, as when somebody copies one. Its clock
+    /// is `ahead` seconds ahead, and its last record is an hour later.
     fn capture_in_a_capture(mebibytes: usize, ahead: u32) -> (Vec<u8>, Vec<u64>) {
         let mut pcap = Vec::new();
         for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {

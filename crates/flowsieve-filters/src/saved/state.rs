@@ -315,7 +315,7 @@ impl fmt::Debug for StateWriter<'_> {
 pub struct StateReader<'a> {
     input: &'a mut dyn Read,
     offset: u64,
-    /// Where the value begins that was read last.
+    /// Offset of the value that was read last.
     began: u64,
     length: u64,
     checksum: Checksum,

@@ -21,7 +21,7 @@ const QUEUED: usize = 4;
 pub(super) struct WriteBehind<W: Write> {
     block: Vec<u8>,
     writer: Writer<W>,
-    /// That of the compressor.
+    /// Memory reserved for the compressor.
     _memory: Reservation,
 }
 
