@@ -788,7 +788,7 @@ class Index:
             domain: Name in DNS messages: www.example.com, or *.example.com for all below.
             from_: Earliest time, such as 2014-01-01 or 2014-01-01T12:30:00Z.
             to: Latest time (exclusive).
-            write: Write the matching packets to this capture, in order of time.
+            write: Write the matching packets to this capture; captures are merged by time.
             where: Write only packets that match a capture filter, too, such as 'greater 1000 and not arp'.
             anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
             anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
