@@ -29,7 +29,7 @@ pub(crate) struct OdArgs {
     #[arg(long = "od", value_name = "BITS", value_parser = parse_bits, hide_short_help = true)]
     bits: Option<u8>,
 
-    /// Write all of these pairs to this file: .csv, .json, .jsonl or .parquet
+    /// Write all of these pairs to this file, in the format of its name, such as pairs.csv
     #[arg(long = "od-out", value_name = "FILE", requires = "bits", hide_short_help = true)]
     out: Option<PathBuf>,
 
@@ -136,7 +136,7 @@ impl Od<'_> {
 fn format_of(path: &Path) -> Result<ReportFormat, UsageError> {
     ReportFormat::of_name(path).ok_or_else(|| {
         UsageError::new(format!(
-            "{} must end in .csv, .json, .jsonl or .parquet, which says how it is written",
+            "{} must end in a format, such as .csv, .json or .parquet",
             path.shown()
         ))
     })

@@ -155,13 +155,7 @@ impl Columns {
             text.filter(|text| text.as_bytes() != cells.unset)
         };
         let time = |text: &'a str, is_nanoseconds| {
-            if is_nanoseconds {
-                Time::Nanoseconds(text)
-            } else if self.rows == Rows::Nfdump && is_milliseconds(text) {
-                Time::Milliseconds(text)
-            } else {
-                Time::Text(text)
-            }
+            if is_nanoseconds { Time::Nanoseconds(text) } else { Time::Text(text) }
         };
         let content = match self.content {
             ContentColumns::Dns { name } => Content::Dns {
@@ -194,10 +188,4 @@ impl Columns {
             content,
         })
     }
-}
-
-/// Returns whether a time of nfdump is in milliseconds, as in its format `csv-fast`: as seconds it
-/// would be thousands of years from now.
-fn is_milliseconds(text: &str) -> bool {
-    text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -210,14 +210,12 @@ pub(super) enum Time<'a> {
     Text(&'a str),
     /// As a number of nanoseconds since the epoch.
     Nanoseconds(&'a str),
-    /// As a number of milliseconds since the epoch.
-    Milliseconds(&'a str),
 }
 
 impl<'a> Time<'a> {
     fn text(self) -> &'a str {
         match self {
-            Self::Text(text) | Self::Nanoseconds(text) | Self::Milliseconds(text) => text,
+            Self::Text(text) | Self::Nanoseconds(text) => text,
         }
     }
 
@@ -225,10 +223,6 @@ impl<'a> Time<'a> {
         match self {
             Self::Text(text) => time::from_log(text),
             Self::Nanoseconds(text) => text.parse().ok(),
-            Self::Milliseconds(text) => {
-                let milliseconds: i64 = text.parse().ok()?;
-                Some(milliseconds.saturating_mul(1_000_000))
-            }
         }
     }
 }

@@ -70,8 +70,12 @@ pub fn from_text(text: &str) -> Option<i64> {
 }
 
 /// A time in a log: as [`from_text`], with an offset without a colon as Suricata writes it, or
-/// without an offset as nfdump does, which is then taken for UTC.
+/// without an offset as nfdump does, which is then taken for UTC. Twelve digits or more are
+/// milliseconds, as in nfdump's `csv-fast` and Zeek's JSON: the seconds would be in the year 5138.
 pub(super) fn from_log(text: &str) -> Option<i64> {
+    if text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(text.parse().unwrap_or(i64::MAX).saturating_mul(1_000_000));
+    }
     let offset = || DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%#z").ok();
     let none = || {
         let formats = ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f"];

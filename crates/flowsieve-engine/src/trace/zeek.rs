@@ -55,6 +55,9 @@ pub(super) const TSV: Format = Format {
         let mut log = ZeekTsv::default();
         for line in format::text_head(buffer).split(|&byte| byte == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                continue;
+            }
             log.read_header(line.strip_prefix(b"#")?).ok()?;
             if let Some(columns) = log.columns {
                 return Some(match columns.rows {

@@ -35,6 +35,23 @@ fn concatenated_logs_are_one() {
 }
 
 #[test]
+fn empty_lines_in_the_header_are_passed_over() {
+    let log = read(TSV.replacen('\n', "\n\n\r\n", 6).as_bytes());
+    assert_eq!((log.container, log.entries.len()), ("zeek-dns-tsv", 3));
+}
+
+#[test]
+fn times_in_milliseconds_are_known_by_their_digits() {
+    let line = r#""id.orig_h":"10.0.0.1","id.resp_h":"10.0.0.2","proto":"udp","query":"a"}"#;
+    let log =
+        read(format!("{{\"ts\":1700000000123,{line}\n{{\"ts\":1700000000.123,{line}\n").as_bytes());
+    assert_eq!(
+        log.entries.iter().map(|entry| entry.time_ns).collect::<Vec<_>>(),
+        [1_700_000_000_123_000_000; 2]
+    );
+}
+
+#[test]
 fn a_malformed_line_is_named_and_everything_else_is_delivered() {
     let good = "1700000005\tC6\t10.0.0.1\t1\t10.0.0.2\t53\tudp\tlast\n";
     let bad = "1700000004\tC5\tnobody\t1\t10.0.0.2\t53\tudp\tx\n";
