@@ -59,6 +59,8 @@ pub mod experiments;
 pub mod generate;
 #[cfg(feature = "parquet")]
 pub mod index;
+#[cfg(feature = "parquet")]
+mod parquet_column;
 #[doc(hidden)]
 pub mod planner;
 #[doc(hidden)]

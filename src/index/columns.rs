@@ -1,15 +1,18 @@
 //! Columns of Parquet files, in memory: one row group, written and read by column.
 
+use crate::parquet_column::encode_column;
 use bytes::Bytes;
 use flowsieve_engine::internal::{WorkerPanicked, catch_panic};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
-use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::column::page::PageReader as _;
+use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::{ColumnPath, Type};
+use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
 use std::sync::Arc;
 
 /// More rows than there are values in a region.
@@ -87,7 +90,12 @@ fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
 }
 
 /// A row group being written.
-pub(super) type Group<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
+pub(super) struct Group<'a> {
+    writer: SerializedRowGroupWriter<'a, Vec<u8>>,
+    properties: Arc<WriterProperties>,
+    /// The columns that are still to come.
+    columns: std::vec::IntoIter<ColumnDescPtr>,
+}
 
 /// Writes a file of these columns, which `fill` writes in order.
 pub(super) fn write(
@@ -95,10 +103,14 @@ pub(super) fn write(
     fill: impl FnOnce(&mut Group<'_>) -> Result<(), ParquetError>,
 ) -> Result<Vec<u8>, ParquetError> {
     let properties = Arc::new(properties(columns));
-    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema(columns)?), properties)?;
-    let mut group = file.next_row_group()?;
-    fill(&mut group)?;
-    group.close()?;
+    let schema = Arc::new(schema(columns)?);
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::clone(&properties))?;
+    let columns = file.schema_descr().columns().to_vec().into_iter();
+    {
+        let mut group = Group { writer: file.next_row_group()?, properties, columns };
+        fill(&mut group)?;
+        group.writer.close()?;
+    }
     file.into_inner()
 }
 
@@ -117,9 +129,11 @@ pub(super) fn put<T: DataType>(
     definition: Option<&[i16]>,
     repetition: Option<&[i16]>,
 ) -> Result<(), ParquetError> {
-    let mut column = group.next_column()?.expect("a writer for each column");
-    column.typed::<T>().write_batch(values, definition, repetition)?;
-    column.close()
+    let column = group.columns.next().expect("values of a column that there is");
+    let (bytes, closed) = encode_column::<T>(&column, &group.properties, |writer| {
+        writer.write_batch(values, definition, repetition).map(drop)
+    })?;
+    group.writer.append_column(&bytes, closed)
 }
 
 /// Turns panics into errors: the Parquet library trusts the lengths in pages.
@@ -129,15 +143,10 @@ fn shielded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parq
 
 /// Checks that pages claim at most `most` values, as many as a column of a region can have: the
 /// library counts one by one, and a header of a few bytes can claim 2^31.
-fn check_pages(
-    file: &SerializedFileReader<Bytes>,
-    columns: usize,
-    most: usize,
-) -> Result<(), ParquetError> {
-    let group = file.get_row_group(0)?;
-    for column in 0..columns {
+fn check_pages(table: &Table, most: usize) -> Result<(), ParquetError> {
+    for column in 0..table.group.num_columns() {
         let mut left = most;
-        let mut pages = group.get_column_page_reader(column)?;
+        let mut pages = table.pages(column)?;
         while let Some(page) = pages.peek_next_page()? {
             left = page
                 .num_levels
@@ -153,7 +162,8 @@ fn check_pages(
 
 /// A file that is read.
 pub(super) struct Table {
-    file: SerializedFileReader<Bytes>,
+    bytes: Arc<Bytes>,
+    group: RowGroupMetaData,
 }
 
 /// The values of a column with their levels.
@@ -191,21 +201,29 @@ impl<V: Default> Cells<V> {
 impl Table {
     /// Opens a file of these columns in one row group, as [`write()`] writes them.
     pub(super) fn open(bytes: Vec<u8>, columns: &[Column]) -> Result<Self, ParquetError> {
-        let file = shielded(|| SerializedFileReader::new(Bytes::from(bytes)))?;
-        let data = file.metadata();
+        let bytes = Arc::new(Bytes::from(bytes));
+        let data = shielded(|| ParquetMetaDataReader::new().parse_and_finish(&*bytes))?;
         if data.file_metadata().schema_descr().root_schema() != &schema(columns)? {
             return Err(ParquetError::General("its columns are others".into()));
         }
-        match data.row_groups() {
-            [group] if (0..=MOST_ROWS).contains(&group.num_rows()) => {}
+        let table = match data.row_groups() {
+            [group] if (0..=MOST_ROWS).contains(&group.num_rows()) => {
+                Self { bytes, group: group.clone() }
+            }
             _ => {
                 return Err(ParquetError::General(
                     "it has no row group, several, or one that no region can have".into(),
                 ));
             }
-        }
-        shielded(|| check_pages(&file, columns.len(), MOST_VALUES))?;
-        Ok(Self { file })
+        };
+        shielded(|| check_pages(&table, MOST_VALUES))?;
+        Ok(table)
+    }
+
+    /// Returns the pages of a column.
+    fn pages(&self, column: usize) -> Result<SerializedPageReader<Bytes>, ParquetError> {
+        let chunk = self.group.column(column);
+        SerializedPageReader::new(Arc::clone(&self.bytes), chunk, self.rows(), None)
     }
 
     /// Reads rows `from..to` of a column.
@@ -216,8 +234,8 @@ impl Table {
         to: usize,
     ) -> Result<Cells<T::T>, ParquetError> {
         shielded(|| {
-            let group = self.file.get_row_group(0)?;
-            let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
+            let kind = self.group.column(column).column_descr_ptr();
+            let mut reader = ColumnReaderImpl::<T>::new(kind, Box::new(self.pages(column)?));
             // Rows before are read, too: the library's function to skip them does not end if a page
             // has fewer levels than it claims.
             let mut before = from;
@@ -232,7 +250,7 @@ impl Table {
 
     /// Returns the number of rows.
     pub(super) fn rows(&self) -> usize {
-        self.file.metadata().row_group(0).num_rows() as usize
+        self.group.num_rows() as usize
     }
 }
 
@@ -246,10 +264,9 @@ mod tests {
         let columns: [Column; 1] = [("number", Kind::Int, false)];
         let numbers: Vec<i32> = (0..100_000).collect();
         let bytes = write(&columns, |group| put::<Int32Type>(group, &numbers, None, None));
-        let file = SerializedFileReader::new(Bytes::from(bytes.expect("a file"))).expect("a file");
-        assert!(check_pages(&file, 1, numbers.len()).is_ok());
-        let error =
-            check_pages(&file, 1, numbers.len() - 1).expect_err("one more than there may be");
+        let table = Table::open(bytes.expect("a file"), &columns).expect("a file");
+        assert!(check_pages(&table, numbers.len()).is_ok());
+        let error = check_pages(&table, numbers.len() - 1).expect_err("one more than there may be");
         assert!(error.to_string().contains("more values than there can be"));
     }
 }

@@ -5,19 +5,19 @@
 //! dictionary. A row group is a batch: it is encoded in any thread and appended to the file as it
 //! is.
 
+use crate::parquet_column::{EncodedColumn, encode_column};
 use crate::report::batch::{Array, Batch, Field, Schema, Texts, Values};
 use crate::report::cell::Kind;
 use crate::report::format::{BatchSize, DocumentPlace, Format, Frame, Part, ReportFormat, Tail};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
-use parquet::column::writer::{
-    ColumnCloseResult, ColumnWriter, ColumnWriterImpl, get_column_writer,
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
 };
-use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
-use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnDescPtr, ColumnPath, SchemaDescriptor, Type};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ const GROUP_BYTES: u64 = 24 << 20;
 const VALUES_AT_ONCE: usize = 4096;
 
 /// The columns of a row group, encoded.
-type RowGroup = Vec<(Bytes, ColumnCloseResult)>;
+type RowGroup = Vec<EncodedColumn>;
 
 struct Parquet {
     /// Writes into memory, from where row groups go to the output: so failures of the output stay
@@ -96,15 +96,37 @@ impl Shape {
 
     fn encode(&self, batch: &Batch) -> Result<RowGroup, ParquetError> {
         let columns = batch.columns().zip(self.schema.columns());
-        let encoded = columns.map(|((_, array), description)| {
-            let mut out = TrackedWrite::new(Vec::new());
-            let pages = Box::new(SerializedPageWriter::new(&mut out));
-            let properties = Arc::clone(&self.properties);
-            let writer = get_column_writer(Arc::clone(description), properties, pages);
-            let closed = write_column(writer, array)?;
-            Ok((Bytes::from(out.into_inner()?), closed))
-        });
-        encoded.collect()
+        columns.map(|((_, array), column)| self.encode_array(column, array)).collect()
+    }
+
+    fn encode_array(
+        &self,
+        column: &ColumnDescPtr,
+        array: &Array,
+    ) -> Result<EncodedColumn, ParquetError> {
+        let is_float = column.physical_type() == Physical::DOUBLE;
+        let column = Column { column, properties: &self.properties, valid: array.valid.as_deref() };
+        match &array.values {
+            Values::I64(values) => column.encode::<Int64Type>(values.len(), |row| values[row]),
+            Values::U64(values) => {
+                column.encode::<Int64Type>(values.len(), |row| values[row].cast_signed())
+            }
+            Values::U16(values) => {
+                column.encode::<Int32Type>(values.len(), |row| values[row].into())
+            }
+            Values::U8(values) => {
+                column.encode::<Int32Type>(values.len(), |row| values[row].into())
+            }
+            Values::F64(values) => column.encode::<DoubleType>(values.len(), |row| values[row]),
+            Values::Bool(values) => column.encode::<BoolType>(values.len(), |row| values[row]),
+            Values::Text(texts) => column.encode_texts(texts),
+            Values::Cells(cells) if is_float => {
+                column.encode::<DoubleType>(cells.len(), |row| cells[row].as_seconds())
+            }
+            Values::Cells(cells) => column.encode::<ByteArrayType>(cells.len(), |row| {
+                ByteArray::from(cells[row].to_text().into_bytes())
+            }),
+        }
     }
 }
 
@@ -171,81 +193,48 @@ fn parquet_field(field: &Field) -> Result<Type, ParquetError> {
         .build()
 }
 
-fn write_column(
-    writer: ColumnWriter<'_>,
-    array: &Array,
-) -> Result<ColumnCloseResult, ParquetError> {
-    let valid = array.valid.as_deref();
-    match (writer, &array.values) {
-        (ColumnWriter::Int64ColumnWriter(writer), Values::I64(values)) => {
-            write_values(writer, valid, values.len(), |row| values[row])
-        }
-        (ColumnWriter::Int64ColumnWriter(writer), Values::U64(values)) => {
-            write_values(writer, valid, values.len(), |row| values[row].cast_signed())
-        }
-        (ColumnWriter::Int32ColumnWriter(writer), Values::U16(values)) => {
-            write_values(writer, valid, values.len(), |row| values[row].into())
-        }
-        (ColumnWriter::Int32ColumnWriter(writer), Values::U8(values)) => {
-            write_values(writer, valid, values.len(), |row| values[row].into())
-        }
-        (ColumnWriter::DoubleColumnWriter(writer), Values::F64(values)) => {
-            write_values(writer, valid, values.len(), |row| values[row])
-        }
-        (ColumnWriter::DoubleColumnWriter(writer), Values::Cells(cells)) => {
-            write_values(writer, valid, cells.len(), |row| cells[row].as_seconds())
-        }
-        (ColumnWriter::BoolColumnWriter(writer), Values::Bool(values)) => {
-            write_values(writer, valid, values.len(), |row| values[row])
-        }
-        (ColumnWriter::ByteArrayColumnWriter(writer), Values::Text(texts)) => {
-            write_texts(writer, valid, texts)
-        }
-        (ColumnWriter::ByteArrayColumnWriter(writer), Values::Cells(cells)) => {
-            write_values(writer, valid, cells.len(), |row| {
-                ByteArray::from(cells[row].to_text().into_bytes())
-            })
-        }
-        (_, values) => unreachable!("{values:?} are of another type than their column"),
-    }
+/// A column, and which rows have a value.
+struct Column<'a> {
+    column: &'a ColumnDescPtr,
+    properties: &'a Arc<WriterProperties>,
+    valid: Option<&'a [bool]>,
 }
 
-fn write_texts(
-    writer: ColumnWriterImpl<'_, parquet::data_type::ByteArrayType>,
-    valid: Option<&[bool]>,
-    texts: &Texts,
-) -> Result<ColumnCloseResult, ParquetError> {
-    let bytes = Bytes::copy_from_slice(texts.all.as_bytes());
-    let ends = &texts.ends;
-    write_values(writer, valid, ends.len(), |row| {
-        let start = row.checked_sub(1).map_or(0, |before| ends[before] as usize);
-        ByteArray::from(bytes.slice(start..ends[row] as usize))
-    })
-}
-
-/// Writes the values of the rows that have one.
-fn write_values<T: DataType>(
-    mut writer: ColumnWriterImpl<'_, T>,
-    valid: Option<&[bool]>,
-    rows: usize,
-    value: impl Fn(usize) -> T::T,
-) -> Result<ColumnCloseResult, ParquetError> {
-    let mut values = Vec::with_capacity(rows.min(VALUES_AT_ONCE));
-    let mut levels = Vec::new();
-    for first in (0..rows).step_by(VALUES_AT_ONCE) {
-        let some = first..rows.min(first + VALUES_AT_ONCE);
-        values.clear();
-        if let Some(valid) = valid {
-            levels.clear();
-            levels.extend(valid[some.clone()].iter().map(|&is_valid| i16::from(is_valid)));
-            values.extend(some.filter(|&row| valid[row]).map(&value));
-            writer.write_batch(&values, Some(&levels), None)?;
-        } else {
-            values.extend(some.map(&value));
-            writer.write_batch(&values, None, None)?;
-        }
+impl Column<'_> {
+    fn encode_texts(self, texts: &Texts) -> Result<EncodedColumn, ParquetError> {
+        let bytes = Bytes::copy_from_slice(texts.all.as_bytes());
+        let ends = &texts.ends;
+        self.encode::<ByteArrayType>(ends.len(), |row| {
+            let start = row.checked_sub(1).map_or(0, |before| ends[before] as usize);
+            ByteArray::from(bytes.slice(start..ends[row] as usize))
+        })
     }
-    writer.close()
+
+    /// Encodes the values of the rows that have one.
+    fn encode<T: DataType>(
+        self,
+        rows: usize,
+        value: impl Fn(usize) -> T::T,
+    ) -> Result<EncodedColumn, ParquetError> {
+        encode_column::<T>(self.column, self.properties, |writer| {
+            let mut values = Vec::with_capacity(rows.min(VALUES_AT_ONCE));
+            let mut levels = Vec::new();
+            for first in (0..rows).step_by(VALUES_AT_ONCE) {
+                let some = first..rows.min(first + VALUES_AT_ONCE);
+                values.clear();
+                if let Some(valid) = self.valid {
+                    levels.clear();
+                    levels.extend(valid[some.clone()].iter().map(|&is_valid| i16::from(is_valid)));
+                    values.extend(some.filter(|&row| valid[row]).map(&value));
+                    writer.write_batch(&values, Some(&levels), None)?;
+                } else {
+                    values.extend(some.map(&value));
+                    writer.write_batch(&values, None, None)?;
+                }
+            }
+            Ok(())
+        })
+    }
 }
 
 #[cfg(test)]
