@@ -105,7 +105,8 @@ impl Shape {
         array: &Array,
     ) -> Result<EncodedColumn, ParquetError> {
         let is_float = column.physical_type() == Physical::DOUBLE;
-        let column = Column { column, properties: &self.properties, valid: array.valid.as_deref() };
+        let column =
+            ColumnEncoder { column, properties: &self.properties, valid: array.valid.as_deref() };
         match &array.values {
             Values::I64(values) => column.encode::<Int64Type>(values.len(), |row| values[row]),
             Values::U64(values) => {
@@ -194,13 +195,13 @@ fn parquet_field(field: &Field) -> Result<Type, ParquetError> {
 }
 
 /// A column, and which rows have a value.
-struct Column<'a> {
+struct ColumnEncoder<'a> {
     column: &'a ColumnDescPtr,
     properties: &'a Arc<WriterProperties>,
     valid: Option<&'a [bool]>,
 }
 
-impl Column<'_> {
+impl ColumnEncoder<'_> {
     fn encode_texts(self, texts: &Texts) -> Result<EncodedColumn, ParquetError> {
         let bytes = Bytes::copy_from_slice(texts.all.as_bytes());
         let ends = &texts.ends;
