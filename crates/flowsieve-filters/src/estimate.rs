@@ -218,7 +218,9 @@ const MOST_SPREAD: f64 = 50.0;
 /// negative binomial, or of the normal with its skewness (the Cornish-Fisher expansion to its first
 /// term).
 fn missed_quantile((share, z): (f64, f64), mean: f64, variance: f64) -> f64 {
-    if mean <= 0.0 {
+    // At least one is missed with a probability of at most the mean (Markov). The mean is a
+    // difference of counts, so of one this small the ratio to the variance may be an artefact.
+    if mean <= TAIL {
         return 0.0;
     }
     // The variance of a negative binomial is above its mean.
@@ -251,6 +253,7 @@ mod tests {
         for (mean, variance, low, high) in [
             (0.01, 0.01, 0.0, 0.0),
             (0.03, 0.03, 0.0, 1.0),
+            (1e-20, 5.6e-18, 0.0, 0.0),
             (1.0, 1.0, 0.0, 3.0),
             (10.0, 10.0, 4.0, 17.0),
         ] {
