@@ -48,12 +48,6 @@ impl Spread {
             && self.lower <= self.upper
     }
 
-    /// Orders by this number, the largest first, then by key.
-    pub(super) fn order(&self, other: &Self, by: RankBy) -> Ordering {
-        let by_number = other.ranked(by).total_cmp(&self.ranked(by));
-        by_number.then_with(|| self.key.cmp(&other.key))
-    }
-
     /// Returns the number that it is ranked by: the estimate, or packets or bytes since it is held.
     pub(super) fn ranked(&self, by: RankBy) -> f64 {
         by.of(self.estimate, self.packets as f64, self.bytes as f64)

@@ -419,28 +419,35 @@ impl Summary {
         estimate(self.total, self.variance, self.firsts, seen_share)
     }
 
-    /// The held keys with an upper bound of `least` or more, at most `most` of them: those with the
-    /// largest sums of weights, then in the order of their estimates.
-    pub(super) fn largest(&mut self, least: u64, most: usize, seen_share: f64) -> Vec<Spread> {
+    /// The held keys that are `listed` by their numbers, at most `most` of them: the largest by this
+    /// number, then by key.
+    pub(super) fn largest(
+        &mut self,
+        (by, most): (RankBy, usize),
+        seen_share: f64,
+        listed: impl Fn(&Spread) -> bool,
+    ) -> Vec<Spread> {
         let mut order = std::mem::take(&mut self.scratch);
         order.clear();
-        order.extend((0..self.entries.len() as u32).filter(|&number| {
+        order.extend(
+            (0..self.entries.len() as u32)
+                .filter(|&number| listed(&self.numbers(number as usize, seen_share))),
+        );
+        let ranked = |&number: &u32| {
             let entry = &self.entries[number as usize];
-            upper(entry, self.firsts_of[number as usize], seen_share) >= least
-        }));
-        let rank = |&number: &u32| {
-            let entry = &self.entries[number as usize];
-            (std::cmp::Reverse(entry.weight), key_of(&self.keys, entry))
+            (self.numbers(number as usize, seen_share).ranked(by), key_of(&self.keys, entry))
         };
-        if order.len() > most {
-            if most > 0 {
-                order.select_nth_unstable_by(most - 1, |a, b| rank(a).cmp(&rank(b)));
-            }
-            order.truncate(most);
+        let compare = |one: &u32, other: &u32| {
+            let (one, other) = (ranked(one), ranked(other));
+            other.0.total_cmp(&one.0).then_with(|| one.1.cmp(other.1))
+        };
+        if most > 0 && order.len() > most {
+            order.select_nth_unstable_by(most - 1, compare);
         }
+        order.truncate(most);
+        order.sort_unstable_by(compare);
         let spreads = order.iter().map(|&number| self.spread(number as usize, seen_share));
-        let mut spreads: Vec<Spread> = spreads.collect();
-        spreads.sort_by(|a, b| a.order(b, RankBy::Distinct));
+        let spreads = spreads.collect();
         order.clear();
         self.scratch = order;
         spreads
@@ -453,10 +460,16 @@ impl Summary {
     }
 
     fn spread(&self, number: usize, seen_share: f64) -> Spread {
+        let key = key_of(&self.keys, &self.entries[number]).to_vec();
+        Spread { key, ..self.numbers(number, seen_share) }
+    }
+
+    /// Returns the numbers of a key, without the key.
+    fn numbers(&self, number: usize, seen_share: f64) -> Spread {
         let (entry, firsts) = (&self.entries[number], self.firsts_of[number]);
         let watched = estimate(entry.weight, entry.variance, firsts.into(), seen_share);
         Spread {
-            key: key_of(&self.keys, entry).to_vec(),
+            key: Vec::new(),
             // The loss is an estimate: it makes the count no lower than the first sightings.
             estimate: (watched.distinct + f64::from(entry.lost)).max(firsts.into()),
             std_error: (watched.variance + f64::from(entry.lost_variance)).sqrt(),
@@ -710,7 +723,7 @@ mod tests {
     }
 
     fn all(summary: &mut Summary) -> BTreeMap<u32, Spread> {
-        let spreads = summary.largest(0, usize::MAX, 1.0).into_iter();
+        let spreads = summary.largest((RankBy::Distinct, usize::MAX), 1.0, |_| true).into_iter();
         let numbered = spreads.map(|spread| {
             let key: [u8; 4] = spread.key.as_slice().try_into().unwrap_or_default();
             (u32::from_be_bytes(key), spread)
@@ -783,7 +796,7 @@ mod tests {
                 (0..20).for_each(|key| add(&mut summary, key, 1));
             }
         }
-        let largest = summary.largest(0, 20, 1.0);
+        let largest = summary.largest((RankBy::Distinct, 20), 1.0, |_| true);
         let keys: Vec<u32> = largest
             .iter()
             .map(|spread| {

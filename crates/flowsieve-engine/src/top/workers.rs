@@ -122,7 +122,8 @@ impl Ranker {
     pub(crate) fn held(&mut self, slot: usize) -> Vec<Spread> {
         self.reach();
         let OpenSlice { filter, summary, .. } = &mut self.slices[slot];
-        summary.largest(0, usize::MAX, filter.seen_share())
+        let all = (RankBy::Distinct, usize::MAX);
+        summary.largest(all, filter.seen_share(), |_| true)
     }
 
     fn answer(&mut self, slot: usize, closed: ClosedSlice) -> TopSlice {
@@ -150,19 +151,10 @@ impl OpenSlice {
         let distinct = self.summary.total(seen_share).distinct;
         let most = plan.most_listed();
         let by = plan.rank_by;
-        let mut ranked = match by {
-            RankBy::Distinct => self.summary.largest(plan.least, most, seen_share),
-            RankBy::Packets | RankBy::Bytes => {
-                let mut held = self.summary.largest(plan.least, usize::MAX, seen_share);
-                held.sort_by(|one, other| one.order(other, by));
-                held
-            }
-        };
-        if plan.most.is_some() {
-            // A list of the largest keys has none whose number is most likely too small.
-            ranked.retain(|spread| spread.likely_has(plan.least));
-        }
-        ranked.truncate(most);
+        // A list of the largest keys has none whose number is most likely too small.
+        let is_likely = |key: &Spread| plan.most.is_none() || key.likely_has(plan.least);
+        let listed = |key: &Spread| key.upper >= plan.least && is_likely(key);
+        let ranked = self.summary.largest((by, most), seen_share, listed);
         let summary = &self.summary;
         let mut slice = TopSlice {
             index: closed.index,
