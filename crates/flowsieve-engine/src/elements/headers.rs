@@ -56,10 +56,10 @@ impl PacketDecoder {
         &self,
         link: LinkType,
         frame: &[u8],
-        mut found: impl FnMut(&IpPacket<'_>, &DnsMessage<'_>),
+        mut found: impl FnMut(&DnsMessage<'_>),
     ) -> Result<(), Skip> {
         let innermost = self.inner.decode(link, frame)?;
-        dns_messages(&innermost, &self.dns_ports, |message| found(&innermost, &message))
+        dns_messages(&innermost, &self.dns_ports, |message| found(&message))
     }
 }
 
@@ -188,7 +188,8 @@ impl HeaderReader {
             ..HeaderFields::between(ip.addresses)
         };
         if self.needs == Needs::Names {
-            return self.named(&headers, link, frame, push);
+            let ports = ip.ports().unwrap_or_default();
+            return self.named(&HeaderFields { ports, ..headers }, link, frame, push);
         }
         let ports = match (self.needs, ip.ports()) {
             (_, Some(ports)) => ports,
@@ -199,7 +200,7 @@ impl HeaderReader {
         Ok(1)
     }
 
-    /// Returns the DNS messages of a packet: the addresses are those of the header that counts.
+    /// Returns the DNS messages of a packet: addresses and ports are those of the header that counts.
     fn named(
         &self,
         headers: &HeaderFields<'_>,
@@ -208,14 +209,9 @@ impl HeaderReader {
         mut push: impl FnMut(&HeaderFields<'_>),
     ) -> Result<u32, Skip> {
         let mut found = 0;
-        self.packets.messages(link, frame, |innermost, message| {
+        self.packets.messages(link, frame, |message| {
             if !(message.is_response && self.queries_only) {
-                push(&HeaderFields {
-                    protocol: innermost.protocol,
-                    ports: innermost.ports().unwrap_or_default(),
-                    name: message.name,
-                    ..*headers
-                });
+                push(&HeaderFields { name: message.name, ..*headers });
                 found += 1;
             }
         })?;

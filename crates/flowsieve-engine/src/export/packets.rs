@@ -71,7 +71,7 @@ pub(super) fn first_question<'n>(
     }
     let mut first = None;
     // No message is no error: most packets are no DNS traffic.
-    let _ = decoder.messages(link, frame, |_, message| {
+    let _ = decoder.messages(link, frame, |message| {
         if first.is_none() {
             name[..message.name.len()].copy_from_slice(message.name);
             first = Some((Question::of(message), message.name.len()));

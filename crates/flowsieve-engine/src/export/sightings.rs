@@ -104,7 +104,7 @@ impl SightingBatchBuilder {
             None if self.kind.needs_ports() => return Err(Skip::NoPorts),
             ports => ports.unwrap_or_default(),
         };
-        let mut sighting = self.sighting(number, &ip, ip.protocol, ports);
+        let mut sighting = self.sighting(number, &ip, ports);
         sighting.hash = sighting.key.hash_with(&self.hasher);
         if self.kind == ElementKind::FLOW {
             let mut name = [0; NAME_MAX];
@@ -129,13 +129,12 @@ impl SightingBatchBuilder {
     ) -> Result<(), Skip> {
         let before = out.all.len();
         let is_registered = self.kind.field(Attribute::RegisteredDomain).is_some();
-        self.decoder.messages(link, frame, |innermost, message| {
+        self.decoder.messages(link, frame, |message| {
             if message.is_response && self.queries_only {
                 return;
             }
             let name = if is_registered { registered(message.name) } else { message.name };
-            let ports = innermost.ports().unwrap_or_default();
-            let sighting = self.sighting(number, ip, innermost.protocol, ports);
+            let sighting = self.sighting(number, ip, ip.ports().unwrap_or_default());
             out.all.push(Sighting {
                 hash: element_hash(&self.hasher, sighting.key, Some(name)),
                 question: Some((Question::of(message), out.names.len() as u32)),
@@ -147,14 +146,8 @@ impl SightingBatchBuilder {
     }
 
     /// A sighting without hash and question.
-    fn sighting(
-        &self,
-        packet: u32,
-        ip: &IpPacket<'_>,
-        protocol: u8,
-        ports: (u16, u16),
-    ) -> Sighting {
-        let key = FlowKey::new(ip.addresses, protocol, ports);
+    fn sighting(&self, packet: u32, ip: &IpPacket<'_>, ports: (u16, u16)) -> Sighting {
+        let key = FlowKey::new(ip.addresses, ip.protocol, ports);
         let key = self.mask.apply(key.with_vlan(ip.vlan.unwrap_or(NO_VLAN)));
         let (key, is_reversed) = if self.undirected { key.undirected() } else { (key, false) };
         Sighting {

@@ -56,7 +56,7 @@ impl FlowBatchBuilder {
         });
         if self.decoder.may_have_messages(&ip) {
             // No message is no error: most packets are no DNS traffic.
-            let _ = self.decoder.messages(link, frame, |_, message| {
+            let _ = self.decoder.messages(link, frame, |message| {
                 out.messages.push(Message { packet: number, is_response: message.is_response });
                 out.names.push(message.name);
             });
