@@ -72,11 +72,6 @@ impl Interval {
         };
         Self { value, low: end(t), high: end(-t) }
     }
-
-    /// Returns whether all of it is on one side of 0.
-    pub fn excludes_zero(self) -> bool {
-        self.low > 0.0 || self.high < 0.0
-    }
 }
 
 /// Returns the number that Student's t with this many degrees of freedom exceeds, in one direction
