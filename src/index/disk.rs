@@ -5,7 +5,7 @@
 
 use super::IndexError;
 use crate::hashing::Checksum;
-use crate::trace::StopFlag;
+use crate::trace::{FileState, StopFlag};
 use flowsieve_engine::internal::{Reservation, Shown};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -245,47 +245,15 @@ pub(super) fn read_checked(path: &Path, mark: FileMark) -> Result<Vec<u8>, Index
 /// Digest and length of a capture's content; `None` if the flag was set before its end.
 pub(super) type Content = Option<(String, u64)>;
 
-/// Identity of a file, its length, and the times of its changes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct FileState {
-    id: (u64, u64),
-    length: u64,
-    changed: [i64; 4],
+/// Returns the state of the file at this path, or `None` if it is unknown.
+pub(super) fn state_of(path: &Path) -> Option<FileState> {
+    fs::metadata(path).ok().map(|data| FileState::of(&data))
 }
 
-impl FileState {
-    /// Returns the state of the file at this path, or `None` if it is unknown.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let data = fs::metadata(path).ok()?;
-        #[cfg(unix)]
-        let (id, changed) = {
-            use std::os::unix::fs::MetadataExt as _;
-            let changed = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
-            ((data.dev(), data.ino()), changed)
-        };
-        #[cfg(not(unix))]
-        let (id, changed) = {
-            let time = data.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-            ((0, 0), [i64::try_from(time.as_nanos()).ok()?, 0, 0, 0])
-        };
-        Some(Self { id, length: data.len(), changed })
-    }
-
-    /// Returns whether the bytes have changed since: it is another file, or shorter, or was written to
-    /// and is as long. A longer file, or one whose names or rights changed, may have the same bytes.
-    pub(super) fn has_changed(self, path: &Path) -> bool {
-        Self::of(path).is_none_or(|now| now.length < self.length || self.is_other(now))
-    }
-
-    /// Returns whether the file at the path has changed since, or has grown.
-    pub(super) fn is_replaced(self, path: &Path) -> bool {
-        Self::of(path).is_some_and(|now| now.length != self.length || self.is_other(now))
-    }
-
-    fn is_other(self, now: Self) -> bool {
-        let is_written = now.changed[..2] != self.changed[..2];
-        now.id != self.id || (now.length == self.length && is_written)
-    }
+/// Returns whether the bytes have changed since: it is another file, or shorter, or was written to
+/// and is as long. A longer file, or one whose names or rights changed, may have the same bytes.
+pub(super) fn has_changed(before: FileState, path: &Path) -> bool {
+    state_of(path).is_none_or(|now| now != before && !now.has_grown(before))
 }
 
 /// A capture whose content is digested while it is read; copies of it read on together.
@@ -360,19 +328,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("capture");
         fs::write(&path, b"first").unwrap();
-        let state = FileState::of(&path).unwrap();
+        let state = state_of(&path).unwrap();
         fs::hard_link(&path, folder.path().join("copy")).unwrap();
-        assert!(!state.has_changed(&path));
+        assert!(!has_changed(state, &path));
         let file = File::options().append(true).open(&path).unwrap();
         (&file).write_all(b" and more").unwrap();
-        assert!(!state.has_changed(&path));
+        assert!(!has_changed(state, &path));
         file.set_len(5).unwrap();
         file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-        assert!(state.has_changed(&path));
+        assert!(has_changed(state, &path));
         file.set_len(4).unwrap();
-        assert!(FileState::of(&path).is_some() && state.has_changed(&path));
+        assert!(state_of(&path).is_some() && has_changed(state, &path));
         fs::remove_file(&path).unwrap();
-        assert!(state.has_changed(&path));
+        assert!(has_changed(state, &path));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Writing the packets that match a query, from the captures that have some.
 
 use super::catalog::{CaptureEntry, Catalog};
-use super::disk::FileState;
+use super::disk::state_of;
 use super::record::Ends;
 use super::{IndexError, IndexQuery};
 use crate::anonymize::PacketAnonymizer;
@@ -146,7 +146,7 @@ pub fn extract<W: Write + Send + 'static>(
         }
         nothing_read =
             nothing_read && Capture::open_until(&entry.path, InputFormat::Auto, plan.stop).is_err();
-        states.extend(FileState::of(&entry.path).map(|state| (&entry.path, state)));
+        states.extend(state_of(&entry.path).map(|state| (&entry.path, state)));
         sources.push(source(entry, Arc::new(chooser), plan.stop, problems));
     }
     sources.sort_by_key(|source| source.1);
@@ -156,7 +156,8 @@ pub fn extract<W: Write + Send + 'static>(
     let interrupted = plan.stop.is_set();
     let extracted = Extracted { packets, logs: extraction.logs, interrupted, nothing_read };
     // Captures may change between the check of their digests and the reading of packets.
-    let replaced = states.into_iter().filter(|(path, state)| state.is_replaced(path));
+    let replaced =
+        states.into_iter().filter(|(path, state)| state_of(path).is_some_and(|now| now != *state));
     problems.extend(replaced.map(|(path, _)| {
         format!(
             "{}: this capture changed while it was read, so its packets may not be those that were indexed; search again when no program writes to it",

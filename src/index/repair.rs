@@ -2,7 +2,6 @@
 
 use super::catalog::CaptureEntry;
 use super::check::Damage;
-use super::disk::FileState;
 use super::writer::{Added, IndexWriter, cannot_be_indexed};
 use super::{IndexError, disk};
 use flowsieve_engine::internal::{Shown, Watch};
@@ -19,7 +18,7 @@ impl IndexWriter {
         let mut repaired = Vec::new();
         self.rebuild(&damage.segments);
         for (id, entry) in &damage.captures {
-            let state = FileState::of(&entry.path);
+            let state = disk::state_of(&entry.path);
             let added = match obstacle(entry, watch) {
                 Some(obstacle) => obstacle,
                 None => match entry.selection() {

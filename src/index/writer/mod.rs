@@ -3,7 +3,7 @@
 mod reading;
 
 use super::catalog::{CaptureEntry, Catalog, MOST_PATH, Settings};
-use super::disk::{self, FileState};
+use super::disk;
 use super::gather::{self, CaptureReading};
 use super::journal::{Journal, NewFiles};
 use super::layout::{CATALOG, JOURNAL, MARK, StoredFile};
@@ -206,7 +206,7 @@ impl IndexWriter {
         if let Some(problem) = cannot_be_indexed(&path) {
             return Ok(Added::Unreadable(problem));
         }
-        let state = FileState::of(&path);
+        let state = disk::state_of(&path);
         let (mut before, mut old) = (None, None);
         if self.may_know(&path) {
             match disk::content_up_to(&path, u64::MAX, &watch.stop()) {

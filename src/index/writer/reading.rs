@@ -2,13 +2,13 @@
 
 use super::{Added, COMMIT_EVERY, IndexWriter, KnownCapture};
 use crate::index::catalog::CaptureEntry;
-use crate::index::disk::{Content, DigestedFile, FileState};
+use crate::index::disk::{Content, DigestedFile, has_changed};
 use crate::index::gather::{self, CaptureReading, REGION_BYTES};
 use crate::index::layout::StoredFile;
 use crate::index::region::{BuiltRegion, RegionKeys};
 use crate::index::segment_builder::SegmentBuilder;
 use crate::index::{IndexError, Record};
-use crate::trace::{Source, TraceError};
+use crate::trace::{FileState, Source, TraceError};
 use flowsieve_engine::internal::{OrderedWorkers, Shown, Watch, WorkerPanicked};
 use std::collections::HashSet;
 use std::fs;
@@ -46,7 +46,7 @@ impl IndexWriter {
             regions: Vec::new(),
         };
         let (built, content) = self.read_capture(&mut entry, before, watch);
-        let has_changed = state.is_some_and(|state| state.has_changed(&path))
+        let has_changed = state.is_some_and(|state| has_changed(state, &path))
             || (before.is_some()
                 && content.as_ref().is_ok_and(|now| now.is_some() && now != before));
         let (gathered, keys) = built.inspect_err(|_| {

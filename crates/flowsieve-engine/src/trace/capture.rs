@@ -93,6 +93,11 @@ impl FileState {
         let file = [0; 2];
         Self(file, data.len(), data.modified().ok())
     }
+
+    /// Returns whether it is the file that was in the state `before` and is longer now.
+    pub fn has_grown(self, before: Self) -> bool {
+        self.0 == before.0 && self.1 > before.1
+    }
 }
 
 impl Capture {
