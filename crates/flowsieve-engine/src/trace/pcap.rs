@@ -27,16 +27,8 @@ pub(super) const FORMAT: Format = Format {
     recognise: |buffer| {
         // Four bytes first: a live stream may take long to bring more.
         buffer.fill(4);
-        let is_one = matches!(
-            buffer.unread(),
-            [0xa1, 0xb2, 0xc3, 0xd4, ..]
-                | [0xd4, 0xc3, 0xb2, 0xa1, ..]
-                | [0xa1, 0xb2, 0x3c, 0x4d, ..]
-                | [0x4d, 0x3c, 0xb2, 0xa1, ..]
-                | [0xa1, 0xb2, 0xcd, 0x34, ..]
-                | [0x34, 0xcd, 0xb2, 0xa1, ..]
-        );
-        is_one.then_some(NAME)
+        let magic = buffer.unread().first_chunk();
+        magic.and_then(|&magic| dialect(magic)).map(|_| NAME)
     },
     open: |buffer, _| Ok(Box::new(Pcap::open(buffer)?)),
 };
@@ -50,6 +42,18 @@ pub(super) const FILE_HEADER_BYTES: usize = 24;
 
 /// Number of records by which dialects with the same magic number are told apart.
 pub(super) const RECORDS_TO_TRY: usize = 3;
+
+/// Returns what the first bytes of a file say: whether its numbers are big-endian, the nanoseconds in
+/// one unit of the fraction of a second, and the lengths that a record header may have.
+fn dialect(magic: [u8; 4]) -> Option<(bool, i64, &'static [usize])> {
+    let numbers = [(false, u32::from_le_bytes(magic)), (true, u32::from_be_bytes(magic))];
+    numbers.into_iter().find_map(|(big_endian, number)| match number {
+        0xa1b2_c3d4 => Some((big_endian, 1000, &[16, 24, 20][..])),
+        0xa1b2_3c4d => Some((big_endian, 1, &[16][..])),
+        0xa1b2_cd34 => Some((big_endian, 1000, &[24, 28][..])),
+        _ => None,
+    })
+}
 
 /// Order of the two lengths in a record header.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,37 +90,22 @@ impl Pcap {
         let Some(&head) = buffer.unread().first_chunk::<FILE_HEADER_BYTES>() else {
             return Err(ReadError::cut_in_header(NAME, FILE_HEADER_BYTES, present));
         };
-        let (mut pcap, snap_length) = Self::from_header(head)?;
+        let (mut pcap, record_headers) = Self::from_header(head)?;
         buffer.consume(FILE_HEADER_BYTES);
-        let candidates: &[usize] = match head {
-            [0xa1, 0xb2, 0xcd, 0x34, ..] | [0x34, 0xcd, 0xb2, 0xa1, ..] => &[24, 28],
-            [0xa1, 0xb2, 0x3c, 0x4d, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => &[16],
-            _ => &[16, 24, 20],
-        };
-        pcap.choose_record_header(buffer, candidates, snap_length);
+        pcap.choose_record_header(buffer, record_headers);
         Ok(pcap)
     }
 
-    /// Reads the file header; also returns the snapshot length.
-    fn from_header(head: [u8; FILE_HEADER_BYTES]) -> Result<(Self, u32), ReadError> {
-        // The modified magic number is not known to the parser in both byte orders.
-        let mut standard = head;
-        match head {
-            [0xa1, 0xb2, 0xcd, 0x34, ..] => {
-                standard[..4].copy_from_slice(&[0xa1, 0xb2, 0xc3, 0xd4]);
-            }
-            [0x34, 0xcd, 0xb2, 0xa1, ..] => {
-                standard[..4].copy_from_slice(&[0xd4, 0xc3, 0xb2, 0xa1]);
-            }
-            _ => {}
-        }
-        let unknown = || {
+    /// Reads the file header; also returns the lengths that a record header may have.
+    fn from_header(head: [u8; FILE_HEADER_BYTES]) -> Result<(Self, &'static [usize]), ReadError> {
+        let [magic, [a, b, c, d], _, _, snap_length, network]: [[u8; 4]; 6] = bytemuck::cast(head);
+        let (big_endian, mut fraction, record_headers) = dialect(magic).ok_or_else(|| {
             let reason = "its header is none of pcap".to_owned();
             ReadError::at(0, TraceErrorKind::NotACapture { reason })
-        };
-        let (_, header) = pcap_parser::parse_pcap_header(&standard).map_err(|_| unknown())?;
-        let (major, minor) = (header.version_major, header.version_minor);
-        let network = header.network.0.cast_unsigned();
+        })?;
+        let short = if big_endian { u16::from_be_bytes } else { u16::from_le_bytes };
+        let word = if big_endian { u32::from_be_bytes } else { u32::from_le_bytes };
+        let (major, minor, network) = (short([a, b]), short([c, d]), word(network));
         let container = NAME;
         if major < 2 {
             let kind = TraceErrorKind::UnsupportedVersion { container, major, minor };
@@ -127,7 +116,6 @@ impl Pcap {
             let reason = format!("the reserved bits of its link type {network:#010x} are not zero");
             return Err(ReadError::at(20, TraceErrorKind::CorruptHeader { container, reason }));
         }
-        let mut fraction = if header.is_nanosecond_precision() { 1 } else { 1000 };
         let mut link = network as u16;
         if (major, minor) == (2, 2)
             && let Some(aix) = aix_link_type(link)
@@ -140,38 +128,33 @@ impl Pcap {
             _ => Lengths::CapturedFirst,
         };
         let pcap = Self {
-            big_endian: header.is_bigendian(),
+            big_endian,
             record_header: 16,
             lengths,
             fraction,
             link: link_type::canonical(link),
             flags: network & 0xffff_0000,
-            snap_length: header.snaplen,
+            snap_length: word(snap_length),
             packets: 0,
             until: u64::MAX,
         };
-        Ok((pcap, header.snaplen))
+        Ok((pcap, record_headers))
     }
 
     /// Several dialects share a magic number and differ in the length of the record header only.
     /// The one whose first records make most sense is taken; of equals, the first.
-    fn choose_record_header(
-        &mut self,
-        buffer: &mut ReadBuffer,
-        candidates: &[usize],
-        snap_length: u32,
-    ) {
+    fn choose_record_header(&mut self, buffer: &mut ReadBuffer, candidates: &[usize]) {
         self.record_header = candidates[0];
         // Nothing more is waited for while what is here is sane: the stream may be live.
         buffer.fill(1);
-        if self.oddities(buffer.unread(), false, snap_length) == 0 {
+        if self.oddities(buffer.unread(), false) == 0 {
             return;
         }
         buffer.fill((RECORDS_TO_TRY + 1) * MAX_PACKET_BYTES as usize);
         let complete = buffer.is_complete();
         let odd = |&length: &usize| {
             let candidate = Self { record_header: length, ..self.clone() };
-            candidate.oddities(buffer.unread(), complete, snap_length)
+            candidate.oddities(buffer.unread(), complete)
         };
         if let Some(&best) = candidates.iter().min_by_key(|length| odd(length)) {
             self.record_header = best;
@@ -180,7 +163,7 @@ impl Pcap {
 
     /// Counts the oddities of the first odd record among the first few. The weights are
     /// Wireshark's, so that both take a damaged file for the same dialect.
-    fn oddities(&self, bytes: &[u8], complete: bool, snap_length: u32) -> u32 {
+    fn oddities(&self, bytes: &[u8], complete: bool) -> u32 {
         let mut rest = bytes;
         for _ in 0..RECORDS_TO_TRY {
             if rest.is_empty() {
@@ -195,7 +178,7 @@ impl Pcap {
                 i64::from(fraction) * self.fraction >= NANOS_PER_SECOND,
                 captured > MAX_PACKET_BYTES,
                 wire > 128 << 20,
-                captured > snap_length,
+                captured > self.snap_length,
                 captured > wire,
             ];
             let odd = odd.into_iter().map(u32::from).sum();
