@@ -32,6 +32,9 @@ const EXTENDED: u8 = 0x80;
 
 const PAD: u8 = 48;
 
+/// The header of an ATM cell, which the length on the wire counts.
+const CELL_HEADER_BYTES: usize = 4;
+
 /// Records that must make sense before a file without magic number is taken for ERF, and records
 /// that are looked at.
 const ENOUGH_RECORDS: usize = 3;
@@ -44,33 +47,6 @@ struct Inner {
     captured: usize,
     wire: u32,
     link: LinkType,
-}
-
-/// Bytes between the headers and the packet, by record type.
-#[derive(Clone, Copy)]
-enum Payload {
-    /// Two bytes of alignment.
-    Ethernet,
-    Hdlc,
-    /// The 4-byte header of an ATM cell without its checksum, then the start of an AAL5 frame.
-    Atm,
-    Ip,
-    Infiniband,
-    Other,
-}
-
-/// Returns the payload of a record type, and the length of the multichannel header before it.
-fn payload(kind: u8) -> (Payload, usize) {
-    match kind & !EXTENDED {
-        1 | 10 | 15 | 19 => (Payload::Hdlc, 0),
-        5 | 17 => (Payload::Hdlc, 4),
-        2 | 11 | 16 | 20 => (Payload::Ethernet, 0),
-        3 | 4 => (Payload::Atm, 0),
-        7 | 9 => (Payload::Atm, 4),
-        22 | 23 => (Payload::Ip, 0),
-        21 => (Payload::Infiniband, 0),
-        _ => (Payload::Other, 0),
-    }
 }
 
 /// Returns the length of the header and the extension headers of a record; `None` if they are not
@@ -94,22 +70,24 @@ pub(crate) fn erf_content(record: &[u8]) -> &[u8] {
 /// Reads the headers of a record of which `record` was captured; `None` if they are not complete.
 fn inner(record: &[u8]) -> Option<Inner> {
     let header = record.first_chunk::<HEADER_BYTES>()?;
-    let kind = header[8];
-    let wire = u32::from(u16::from_be_bytes([header[14], header[15]]));
-    let mut start = headers_bytes(record)?;
-    let (payload, multichannel) = payload(kind);
-    start += multichannel;
-    let rest = record.get(start..)?;
-    let (subheader, wire, link) = match payload {
-        Payload::Ethernet => (2, wire, LinkType::ETHERNET),
-        Payload::Hdlc => (0, wire, hdlc_link(rest)),
-        Payload::Atm => (4, wire.saturating_sub(4), atm_link(rest.get(4..)?)),
-        Payload::Ip => (0, wire, LinkType::RAW_IP),
-        Payload::Infiniband => (0, wire, LinkType::INFINIBAND),
-        Payload::Other => return None,
+    // A multichannel header and what stands before the packet: two bytes of alignment for Ethernet,
+    // for ATM the 4-byte header of a cell without its checksum, behind which an AAL5 frame starts.
+    let (multichannel, subheader, link): (_, _, fn(&[u8]) -> LinkType) = match header[8] & !EXTENDED
+    {
+        1 | 10 | 15 | 19 => (0, 0, hdlc_link),
+        5 | 17 => (4, 0, hdlc_link),
+        2 | 11 | 16 | 20 => (0, 2, |_| LinkType::ETHERNET),
+        3 | 4 => (0, CELL_HEADER_BYTES, atm_link),
+        7 | 9 => (4, CELL_HEADER_BYTES, atm_link),
+        22 | 23 => (0, 0, |_| LinkType::RAW_IP),
+        21 => (0, 0, |_| LinkType::INFINIBAND),
+        _ => return None,
     };
-    let captured = rest.len().checked_sub(subheader)?.min(wire as usize);
-    Some(Inner { start: start + subheader, captured, wire, link })
+    let start = headers_bytes(record)? + multichannel + subheader;
+    let frame = record.get(start..)?;
+    let wire = u32::from(u16::from_be_bytes([header[14], header[15]]));
+    let wire = if subheader == CELL_HEADER_BYTES { wire.saturating_sub(4) } else { wire };
+    Some(Inner { start, captured: frame.len().min(wire as usize), wire, link: link(frame) })
 }
 
 /// HDLC is PPP or Cisco HDLC; their address and control bytes tell which.
