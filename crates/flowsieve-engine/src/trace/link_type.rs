@@ -32,9 +32,26 @@ impl LinkType {
     /// it has one.
     #[doc(hidden)]
     pub fn name(self) -> Option<&'static str> {
-        let run = NAMES.iter().rfind(|(first, _)| *first <= self.0)?;
-        run.1.split(' ').nth((self.0 - run.0).into())
+        name_in(NAMES, self.0)
     }
+}
+
+/// Runs of numbers that have names: the first number of each, and the names from there on.
+pub(crate) type Runs = [(u16, &'static str)];
+
+/// Returns the name of a number; `runs` ascend.
+pub(crate) fn name_in(runs: &Runs, number: u16) -> Option<&'static str> {
+    let behind = runs.partition_point(|(first, _)| *first <= number);
+    let (first, names) = runs[..behind].last()?;
+    names.split(' ').nth((number - first).into())
+}
+
+/// Returns the number of a name.
+pub(crate) fn number_in(runs: &Runs, name: &str) -> Option<u16> {
+    runs.iter().find_map(|(first, names)| {
+        let place = names.split(' ').position(|known| known == name)?;
+        Some(first + place as u16)
+    })
 }
 
 /// Returns the registry's number for a number of a single system; where these overlap, as Wireshark
@@ -50,7 +67,7 @@ pub(super) fn canonical(number: u16) -> LinkType {
 }
 
 /// Runs of the registry: the first number, and the names from it on.
-const NAMES: &[(u16, &str)] = &[
+const NAMES: &Runs = &[
     (0, "null ethernet exp_ethernet ax25 pronet chaos ieee802_5 arcnet_bsd slip ppp fddi"),
     (19, "atm_clip"),
     (50, "ppp_hdlc ppp_ether"),

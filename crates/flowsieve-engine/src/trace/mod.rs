@@ -72,6 +72,7 @@ pub use dnstap_types::DnstapTypes;
 pub(crate) use erf::erf_content;
 pub use error::{TraceError, TraceErrorKind};
 pub use format::InputFormat;
+pub(crate) use link_type::{Runs, name_in, number_in};
 pub(crate) use log_entries::{has_ports, protocol_number};
 pub use packet::{LinkType, PacketRef, TraceBatch};
 pub(crate) use part::FilePart;
