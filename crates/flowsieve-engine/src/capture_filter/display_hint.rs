@@ -2,19 +2,13 @@
 //! comparison.
 
 use super::error::Problem;
-use std::ops::Range;
+use super::names;
 
 /// Fields of display filters and the capture filters that compare them; `{}` is the value.
 const FIELDS: &[(&str, &str)] = &[
-    ("ip.addr", "host {}"),
-    ("ip.host", "host {}"),
-    ("ip.src", "src host {}"),
-    ("ip.src_host", "src host {}"),
-    ("ip.dst", "dst host {}"),
-    ("ip.dst_host", "dst host {}"),
-    ("ipv6.addr", "host {}"),
-    ("ipv6.src", "src host {}"),
-    ("ipv6.dst", "dst host {}"),
+    ("ip.addr ip.host ipv6.addr", "host {}"),
+    ("ip.src ip.src_host ipv6.src", "src host {}"),
+    ("ip.dst ip.dst_host ipv6.dst", "dst host {}"),
     ("arp.src.proto_ipv4", "arp src host {}"),
     ("arp.dst.proto_ipv4", "arp dst host {}"),
     ("eth.addr", "ether host {}"),
@@ -40,8 +34,7 @@ const FIELDS: &[(&str, &str)] = &[
 
 /// Fields of display filters and the same numbers in capture filters.
 const NUMBERS: &[(&str, &str)] = &[
-    ("frame.len", "len"),
-    ("frame.cap_len", "len"),
+    ("frame.len frame.cap_len", "len"),
     ("ip.ttl", "ip[8]"),
     ("ip.len", "ip[2:2]"),
     ("ip.id", "ip[4:2]"),
@@ -78,45 +71,24 @@ const FLAGS: &[(&str, &str)] = &[
     ("ip.flags.mf", "ip[6] & 0x20"),
 ];
 
-/// Protocols that have a name in display filters only, and the capture filters for them.
+/// Protocols that have a name in display filters only, and their ports.
+const TCP_PORTS: &str = "\
+    http=80 http2=443 tls=443 ssl=443 ssh=22 ftp=21 telnet=23 smtp=25 pop=110 imap=143 bgp=179 \
+    ldap=389 smb=445 smb2=445 rdp=3389";
+const UDP_PORTS: &str = "\
+    mdns=5353 quic=443 ntp=123 snmp=161 radius=1812 syslog=514 tftp=69 nbns=137 llmnr=5355 \
+    ssdp=1900 vxlan=4789 gtp=2152 geneve=6081";
+
+/// Others of these protocols, and the capture filters for them.
 const PROTOCOLS: &[(&str, &str)] = &[
-    ("mdns", "udp port 5353"),
-    ("http", "tcp port 80"),
-    ("http2", "tcp port 443"),
-    ("quic", "udp port 443"),
-    ("tls", "tcp port 443"),
-    ("ssl", "tcp port 443"),
-    ("ssh", "tcp port 22"),
-    ("ftp", "tcp port 21"),
-    ("telnet", "tcp port 23"),
-    ("smtp", "tcp port 25"),
-    ("pop", "tcp port 110"),
-    ("imap", "tcp port 143"),
-    ("ntp", "udp port 123"),
-    ("snmp", "udp port 161"),
-    ("dhcp", "udp port 67 or udp port 68"),
-    ("bootp", "udp port 67 or udp port 68"),
+    ("dhcp bootp", "udp port 67 or udp port 68"),
     ("dhcpv6", "udp port 546 or udp port 547"),
     ("sip", "port 5060"),
-    ("bgp", "tcp port 179"),
-    ("ldap", "tcp port 389"),
-    ("smb", "tcp port 445"),
-    ("smb2", "tcp port 445"),
-    ("rdp", "tcp port 3389"),
-    ("radius", "udp port 1812"),
-    ("syslog", "udp port 514"),
-    ("tftp", "udp port 69"),
-    ("nbns", "udp port 137"),
-    ("llmnr", "udp port 5355"),
-    ("ssdp", "udp port 1900"),
     ("eth", "ether multicast"),
     ("lldp", "ether proto 0x88cc"),
     ("pppoe", "pppoes"),
     ("gre", "proto 47"),
     ("ospf", "ip proto 89"),
-    ("vxlan", "udp port 4789"),
-    ("gtp", "udp port 2152"),
-    ("geneve", "udp port 6081"),
 ];
 
 /// Returns the problem that replaces `other` if the expression is a display filter.
@@ -130,7 +102,7 @@ pub(super) fn problem(text: &str, other: &Problem) -> Option<Problem> {
     // The name of a protocol counts only where it was not understood: ports and hosts may have the
     // same names.
     let not_understood =
-        |(at, word): &(usize, &str)| *at == other.place.start && find(PROTOCOLS, word).is_some();
+        |(at, word): &(usize, &str)| *at == other.place.start && filter_of(word).is_some();
     let is_name = |number: usize| {
         let before = number.checked_sub(1).map(|before| words[before].1);
         matches!(before, Some("host" | "net" | "src" | "dst"))
@@ -151,28 +123,32 @@ pub(super) fn problem(text: &str, other: &Problem) -> Option<Problem> {
 /// Returns the runs of letters, digits, dots and underscores, and their positions.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
-    let mut words = Vec::new();
-    let mut rest = Range { start: 0, end: text.len() };
-    while let Some(start) = text[rest.clone()].find(is_inside) {
-        rest.start += start;
-        let length = text[rest.clone()].find(|c| !is_inside(c));
-        let end = length.map_or(text.len(), |length| rest.start + length);
-        words.push((rest.start, &text[rest.start..end]));
-        rest.start = end;
-    }
-    words
+    let words = text.split(|c| !is_inside(c)).filter(|word| !word.is_empty());
+    words.map(|word| (word.as_ptr().addr() - text.as_ptr().addr(), word)).collect()
 }
 
 /// Whether the first part of a field is a protocol.
 fn is_protocol(name: &str) -> bool {
     const OTHERS: &[&str] = &["frame", "data", "wlan", "_ws", "igmp", "esp", "ah", "gre"];
-    let begins = |(field, _): &(&str, &str)| field.split('.').next() == Some(name);
+    let begins = |field: &str| field.split('.').next() == Some(name);
+    let has =
+        |table: &[(&str, &str)]| table.iter().any(|(fields, _)| fields.split(' ').any(begins));
     OTHERS.contains(&name)
-        || [FIELDS, NUMBERS, FLAGS, PROTOCOLS].iter().any(|table| table.iter().any(begins))
+        || [FIELDS, NUMBERS, FLAGS].into_iter().any(has)
+        || filter_of(name).is_some()
+}
+
+/// Returns the capture filter for a protocol that has a name in display filters only.
+fn filter_of(protocol: &str) -> Option<String> {
+    let with_port = |transport, ports| {
+        names::find(ports, protocol).map(|port| format!("{transport} port {port}"))
+    };
+    let found = with_port("tcp", TCP_PORTS).or_else(|| with_port("udp", UDP_PORTS));
+    found.or_else(|| find(PROTOCOLS, protocol).map(str::to_owned))
 }
 
 fn find(table: &'static [(&str, &str)], name: &str) -> Option<&'static str> {
-    let row = table.iter().find(|(known, _)| *known == name);
+    let row = table.iter().find(|(known, _)| known.split(' ').any(|known| known == name));
     row.map(|&(_, filter)| filter)
 }
 
@@ -198,9 +174,9 @@ fn hint(field: &str, rest: &str) -> Option<String> {
         return Some(say(&format!("{flag} {comparison} 0")));
     }
     let protocol = field.split('.').next().unwrap_or_default();
-    let filter = find(PROTOCOLS, protocol)?;
+    let filter = filter_of(protocol)?;
     if protocol == field {
-        return Some(say(filter));
+        return Some(say(&filter));
     }
     Some(format!("Capture filters do not look into {protocol}; its packets are: {filter}"))
 }
