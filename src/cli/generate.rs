@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   Ten million packet headers of one minute:
     flowsieve generate -w headers.pcap
-  Whole frames, a fifth of them from a host that scans the others:
+  Whole frames, about a fifth of them from a host that scans the others:
     flowsieve generate -w scan.pcap --packets 100k --snaplen 65535 --scan 20";
 
 #[derive(Args, Clone, Debug)]
@@ -61,7 +61,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, hide_short_help = true)]
     nanoseconds: bool,
 
-    /// Share of exact repeats of a frame shortly before
+    /// Share of exact repeats of a frame shortly before; they add to the shares of scans and DNS
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = parse_percent, hide_short_help = true)]
     repeat: u8,
 

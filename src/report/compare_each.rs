@@ -275,10 +275,7 @@ impl<'a> EachReport<'a> {
             Block::Table(self.letter_table()),
             Block::Sentence(legend),
         ]);
-        if self.captures.iter().flat_map(|capture| &capture.cells).any(Option::is_none) {
-            let text = "–: as large as the next memory".to_owned();
-            document.terminal([Block::Sentence(text)]);
-        }
+        document.terminal(self.dash().map(|dash| Block::Sentence(dash.into())));
         document.terminal([Block::Gap, Block::Table(self.sum_table())]);
         if self.by == Some(Grouping::Load) {
             document.terminal([Block::Gap, Block::Table(self.load_table())]);
@@ -385,11 +382,12 @@ impl<'a> EachReport<'a> {
             capture.cells.iter().map(|cell| difference(cell.as_ref()?)).collect()
         });
         let [letter_a, letter_b] = self.letters();
+        let dash = self.dash().map(|dash| format!(", {dash}")).unwrap_or_default();
         Figure::new(
             "verdicts",
             format!("{a} against {b}, captures by memory"),
             format!(
-                "The stronger the shade, the farther apart their errors. {letter_a}: {a} is nearer, {letter_b}: {b} is nearer, ~: no difference that matters, =: the same in every seed, ?: open."
+                "The stronger the shade, the farther apart their errors. {letter_a}: {a} is nearer, {letter_b}: {b} is nearer, ~: no difference that matters, =: the same in every seed, ?: open{dash}."
             ),
             Drawing::HeatMap {
                 rows: rows.collect(),
@@ -399,6 +397,12 @@ impl<'a> EachReport<'a> {
                 shade: Axis::new("difference", Scale::Percent),
             },
         )
+    }
+
+    /// What a cell without a letter means, if there is one.
+    fn dash(&self) -> Option<&'static str> {
+        let mut cells = self.captures.iter().flat_map(|capture| &capture.cells);
+        cells.any(Option::is_none).then_some("–: as large as the next memory")
     }
 
     /// Means of both, with the letter.

@@ -287,7 +287,9 @@ pub(super) fn protocol_name(protocol: u8) -> String {
 pub(super) fn ended_columns() -> Columns<EndedFlows> {
     let doc = |ended| match ended {
         Ended::Input => "there were no more packets",
-        Ended::Idle => "no packet came for longer than `--idle`",
+        Ended::Idle => {
+            "its next packet, or in a pipe the next of any flow, came later than `--idle`"
+        }
         Ended::Active => "the next packet came later than `--active` after the first",
         Ended::Memory => "the memory was full, and the flow had been idle for long",
     };

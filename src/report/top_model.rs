@@ -95,7 +95,7 @@ pub(super) fn total_columns() -> Columns<TopSummary> {
             "slices whose filter finally missed more than half of the new pairs: errors are large";
         exact_keys = summary.recall.as_ref().map(|recall| recall.keys), "keys of the exact answer";
         found_keys = summary.recall.as_ref().map(|recall| recall.found),
-            "those that the bounded summary alone would list";
+            "how many of these, or others with as many, the bounded table alone would list";
         missed_keys = summary.recall.as_ref().map_or_else(Vec::new, |it| it.missed.clone()),
             "the first 20 of the others";
     }

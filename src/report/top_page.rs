@@ -272,13 +272,15 @@ impl TopPage {
 
     /// The largest key in words.
     fn largest(&self, plan: &TopPlan) -> Option<String> {
-        let largest = self.largest.as_ref()?;
+        let largest = self.largest.as_ref().filter(|largest| largest.key.number > 0.0)?;
         let TopKey { key, spread, exact, .. } = &largest.key;
         let number = rounded(largest.key.number);
         // The largest estimate need not be that of the largest key.
-        let is_estimate = exact.is_none() && plan.rank_by == RankBy::Distinct;
-        let (who, number) = match spread.as_ref().filter(|_| is_estimate) {
+        let (who, number) = match spread.as_ref().filter(|_| exact.is_none()) {
             None => (key.clone(), number),
+            Some(_) if plan.rank_by != RankBy::Distinct => {
+                (format!("Of the keys in the table {key}"), format!("{number} since it was held"))
+            }
             Some(spread) => {
                 let [lower, upper] = [spread.lower, spread.upper].map(grouped);
                 let number = format!("{number} (bounds {lower} and {upper})");

@@ -169,7 +169,7 @@ pub(super) fn closing(
         blocks.push(Block::Answer(nothing(plan)));
     }
     blocks.extend(recall(plan, summary).map(Block::Answer));
-    blocks.extend(limits(summary).into_iter().map(Block::Warning));
+    blocks.extend(limits(plan, summary).into_iter().map(Block::Warning));
     blocks.extend(remarks.into_iter().map(Block::Sentence));
     blocks.extend(packets_read(&summary.totals));
     blocks.extend(selection_words(&plan.trace.selection, &summary.inputs).map(Block::Answer));
@@ -272,9 +272,15 @@ fn recall(plan: &TopPlan, summary: &TopSummary) -> Option<String> {
     })
 }
 
-/// Which limits of memory the run reached.
-fn limits(summary: &TopSummary) -> Vec<String> {
+/// What the numbers lack, and which limits of memory the run reached.
+fn limits(plan: &TopPlan, summary: &TopSummary) -> Vec<String> {
     let mut said = Vec::new();
+    if plan.rank_by == RankBy::Bytes && summary.inputs.iter().any(|input| input.is_log) {
+        said.push(
+            "records of logs have no bytes in this ranking; --sort packets counts each as a packet"
+                .to_owned(),
+        );
+    }
     let all = grouped(summary.slices);
     if summary.crowded > 0 {
         said.push(format!(

@@ -199,6 +199,29 @@ fn a_flood_of_sources_does_not_push_a_scanner_out() {
 }
 
 #[test]
+fn a_shorter_ranking_is_the_begin_of_a_longer_one() {
+    let of = |most| {
+        let line = ["--memory", "8KiB", "--no-exact", "--min", "10", "-n", most, CAPTURE];
+        keys(&document(&line), "estimate")
+    };
+    let longer = of("6");
+    assert_eq!(longer.len(), 6);
+    assert!(longer.is_sorted_by(|one, other| one.1 >= other.1), "{longer:?}");
+    assert_eq!(of("5"), longer[..5]);
+}
+
+#[test]
+fn the_bytes_of_logs_are_said_to_be_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("flows.csv");
+    fs::write(&list, flowsieve(&["flows", "--format", "csv", CAPTURE]).done()).unwrap();
+    let list = list.to_str().unwrap();
+    let by = |number| flowsieve(&["top", "--sort", number, list]).done();
+    assert!(by("bytes").contains("records of logs have no bytes in this ranking"));
+    assert!(!by("packets").contains("records of logs"));
+}
+
+#[test]
 fn every_format_has_the_same_keys() {
     let line = ["--slice", "1s", "-n", "3", CAPTURE];
     let json = document(&line);
