@@ -66,7 +66,7 @@ impl Inputs {
                 return self.problem(directory, &what);
             }
         };
-        entries.sort_by_key(fs::DirEntry::path);
+        entries.sort_unstable_by_key(fs::DirEntry::path);
         for entry in entries {
             let path = entry.path();
             // Links to directories are not followed: they may lead in circles. Only regular files

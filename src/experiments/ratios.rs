@@ -77,7 +77,7 @@ fn median_of(mut values: Vec<f64>) -> Measured {
 }
 
 fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     let half = values.len() / 2;
     match values.len() % 2 {
         0 => f64::midpoint(values[half - 1], values[half]),

@@ -31,7 +31,7 @@ impl LineRows {
             .flat_map(|series| series.points.iter().map(|point| point.x))
             .filter(|x| x.is_finite())
             .collect();
-        x.sort_by(f64::total_cmp);
+        x.sort_unstable_by(f64::total_cmp);
         x.dedup();
         let places = x.len();
         if places <= most {
@@ -55,7 +55,7 @@ impl LineRows {
                 kept.extend(seen().max_by(by_height).map(|p| p.x));
             }
         }
-        kept.sort_by(f64::total_cmp);
+        kept.sort_unstable_by(f64::total_cmp);
         kept.dedup();
         Self { x: kept, places }
     }

@@ -259,6 +259,6 @@ impl CompareReport<'_> {
 fn range_and_median(entry: &Entry, kind: CountKind, slice: usize) -> Option<[f64; 3]> {
     let counts = entry.replicates.iter().map(|replicate| replicate.count(kind, slice));
     let mut counts = counts.collect::<Option<Vec<f64>>>()?;
-    counts.sort_by(f64::total_cmp);
+    counts.sort_unstable_by(f64::total_cmp);
     Some([*counts.first()?, counts[counts.len() / 2], *counts.last()?])
 }

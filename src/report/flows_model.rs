@@ -295,7 +295,7 @@ pub(super) fn ended_columns() -> Columns<EndedFlows> {
     };
     // By name, as they have always been.
     let mut all = Ended::ALL;
-    all.sort_by_key(|ended| ended.name());
+    all.sort_unstable_by_key(|ended| ended.name());
     all.into_iter().fold(Columns::default(), |columns, ended| {
         columns.inlined(ended.name(), move |counts: &EndedFlows| counts.of(ended)).doc(doc(ended))
     })

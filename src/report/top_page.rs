@@ -172,7 +172,7 @@ impl TopPage {
         let keys = keys.into_iter();
         let mut ranked: Vec<(String, f64, u64)> =
             keys.map(|(key, (number, slices))| (key.to_owned(), number, slices)).collect();
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         ranked
     }
 

@@ -30,7 +30,7 @@ pub(super) fn who_talks(traffic: &Traffic) -> Vec<Block> {
 /// Packets without an element, by reason, the most frequent first.
 pub(super) fn skipped(name: &str, skipped: &BTreeMap<Skip, u64>) -> Figure {
     let mut reasons: Vec<_> = skipped.iter().collect();
-    reasons.sort_by_key(|(skip, count)| (u64::MAX - **count, skip.name()));
+    reasons.sort_unstable_by_key(|(skip, count)| (u64::MAX - **count, skip.name()));
     let reasons = reasons.into_iter();
     let (categories, counts) =
         reasons.map(|(skip, &count)| (skip.words().into_owned(), Some(count as f64))).unzip();

@@ -51,7 +51,7 @@ pub(super) fn columns(spots: &[Spot]) -> Vec<Vec<Column>> {
             }
             spots.next();
         }
-        heights.sort_by(f64::total_cmp);
+        heights.sort_unstable_by(f64::total_cmp);
         let middle = heights.len() / 2;
         let column = Column {
             x: (number as f64 + 0.5) * COLUMN,
@@ -109,7 +109,7 @@ mod tests {
         let inside = inside
             .filter(|(x, _)| *x >= column as f64 * COLUMN && *x < (column + 1) as f64 * COLUMN);
         let mut heights: Vec<f64> = inside.map(|(_, y)| *y).collect();
-        heights.sort_by(f64::total_cmp);
+        heights.sort_unstable_by(f64::total_cmp);
         let median = match heights.len() {
             0 => return None,
             n if n % 2 == 1 => heights[n / 2],

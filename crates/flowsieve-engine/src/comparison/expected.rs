@@ -15,7 +15,7 @@ pub(super) fn expected(
     counted: &Counted,
 ) -> Expected {
     slices.retain(|(counts, _)| counts[0] > 0);
-    slices.sort();
+    slices.sort_unstable();
     let rank = (slices.len() * 95).div_ceil(100);
     let Some((counts, new_values)) = slices.get(rank.saturating_sub(1)) else {
         let from = if given.is_some() { ExpectedFrom::Given } else { ExpectedFrom::Unknown };

@@ -52,7 +52,7 @@ impl InputTable {
             by_piece.entry((part.input, part.range)).or_default().push(part);
         }
         let mut pieces: Vec<&Piece> = pieces.iter().collect();
-        pieces.sort_by_key(|piece| (piece.input, piece.range));
+        pieces.sort_unstable_by_key(|piece| (piece.input, piece.range));
         let mut joining = Joining::default();
         for (input, path) in (0..).zip(plan.outline().trace.inputs.iter().map(Source::path)) {
             let first = pieces.partition_point(|piece| piece.input < input);

@@ -206,7 +206,7 @@ impl<'a> Slices<'a> {
     /// Writes the rows of all slices that are open, in their order.
     pub(super) fn finish(mut self) -> io::Result<ExportTotals> {
         let mut slots: Vec<usize> = (0..self.tables.len()).collect();
-        slots.sort_by_key(|&slot| self.tables[slot].index);
+        slots.sort_unstable_by_key(|&slot| self.tables[slot].index);
         for slot in slots {
             self.close(slot)?;
         }

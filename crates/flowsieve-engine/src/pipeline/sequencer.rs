@@ -536,7 +536,7 @@ impl<S: Stage> Sequencer<S> {
     /// All slots, by the time of what is or was there.
     fn in_time(&self) -> Vec<usize> {
         let mut slots: Vec<usize> = (0..self.slots.len()).collect();
-        slots.sort_by_key(|&slot| self.slots[slot].slice.index);
+        slots.sort_unstable_by_key(|&slot| self.slots[slot].slice.index);
         slots
     }
 

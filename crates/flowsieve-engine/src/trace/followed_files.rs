@@ -475,7 +475,7 @@ impl FollowedFiles {
             let is_input = || is_named_capture(path) || is_capture(path, format).unwrap_or(true);
             path.is_dir() || path.exists() && is_input()
         });
-        left_out.sort();
+        left_out.sort_unstable();
         if let Some(first) = left_out.first() {
             self.remark(format!(
                 "{}: not read; directories, pipes, hidden files and files of interrupted runs in a followed directory are left out ({} here); name those that you want read",
@@ -1066,7 +1066,7 @@ fn list(directory: &Path) -> io::Result<(Vec<Entry>, Vec<TraceError>, Vec<PathBu
             entries.push(Entry { id: identity(&path, &data), version: Version::new(&data), path });
         }
     }
-    entries.sort_by(|a, b| (a.version.modified, &a.path).cmp(&(b.version.modified, &b.path)));
+    entries.sort_unstable_by(|a, b| (a.version.modified, &a.path).cmp(&(b.version.modified, &b.path)));
     let mut ids = HashSet::new();
     entries.retain(|entry| ids.insert(entry.id));
     Ok((entries, unreached, left_out))
