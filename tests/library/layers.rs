@@ -105,6 +105,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "index",
         &[
+            "parquet_column",
             "plan",
             "capture_filter",
             "selection",
@@ -172,6 +173,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "report",
         &[
+            "parquet_column",
             "plan",
             "zone",
             "selection",
