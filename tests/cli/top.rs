@@ -323,3 +323,39 @@ fn keys_are_ranked_by_packets_and_bytes_as_the_flows_add_up() {
         assert_eq!(numbers(&keys(&bounded, name)), numbers(&found), "{name}");
     }
 }
+
+/// The capture with each of its Ethernet frames in VXLAN, between 192.0.2.1:50000 and 192.0.2.2.
+fn in_vxlan(capture: &[u8]) -> Vec<u8> {
+    let (head, mut records) = capture.split_at(24);
+    let mut tunnelled = head.to_vec();
+    while let Some((record, rest)) = records.split_first_chunk::<16>() {
+        let length = u32::from_le_bytes(record[8..12].try_into().unwrap());
+        let (frame, rest) = rest.split_at(length as usize);
+        records = rest;
+        let [udp, ip] = [16, 36].map(|header| (length as u16 + header).to_be_bytes());
+        let longer = (length + 50).to_le_bytes();
+        tunnelled.extend([&record[..8], &longer, &longer, &[2; 12], &[8, 0]].concat());
+        tunnelled.extend([&[0x45, 0][..], &ip, &[0, 0, 0, 0, 64, 17, 0, 0]].concat());
+        tunnelled.extend([192, 0, 2, 1, 192, 0, 2, 2]);
+        tunnelled.extend([&50_000_u16.to_be_bytes()[..], &4789_u16.to_be_bytes(), &udp].concat());
+        tunnelled.extend([&[0, 0, 8, 0, 0, 0, 0, 0, 1, 0], frame].concat());
+    }
+    tunnelled
+}
+
+#[test]
+fn names_in_tunnels_have_the_ports_of_the_addresses_that_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tunnel.pcap");
+    let plain = repository().join("traces/netns-dns.pcap");
+    fs::write(&path, in_vxlan(&fs::read(&plain).unwrap())).unwrap();
+    let ranked = |tunnel, capture: &str| {
+        let line = ["--by", "src,src-port,proto", "--distinct", "domain", "--min", "1"];
+        keys(&document(&[&line[..], &["--tunnel", tunnel, capture]].concat()), "exact")
+    };
+    let [path, plain] = [&path, &plain].map(|path| path.to_str().unwrap());
+    assert_eq!(ranked("inner", path), ranked("outer", plain));
+    let outer = ranked("outer", path);
+    assert_eq!(outer.len(), 1, "{outer:?}");
+    assert_eq!(outer[0].0, "192.0.2.1,50000,17");
+}

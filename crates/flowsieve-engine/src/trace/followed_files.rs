@@ -1066,7 +1066,8 @@ fn list(directory: &Path) -> io::Result<(Vec<Entry>, Vec<TraceError>, Vec<PathBu
             entries.push(Entry { id: identity(&path, &data), version: Version::new(&data), path });
         }
     }
-    entries.sort_unstable_by(|a, b| (a.version.modified, &a.path).cmp(&(b.version.modified, &b.path)));
+    entries
+        .sort_unstable_by(|a, b| (a.version.modified, &a.path).cmp(&(b.version.modified, &b.path)));
     let mut ids = HashSet::new();
     entries.retain(|entry| ids.insert(entry.id));
     Ok((entries, unreached, left_out))
