@@ -363,7 +363,7 @@ impl<W: Write> AnswerReport<W> {
     /// Writing failed.
     pub fn finish(self, is_complete: bool) -> io::Result<W> {
         let mut out = match self.0 {
-            Writer::Rows(rows) => return rows.writer.finish(tail(is_complete)),
+            Writer::Rows(rows) => return rows.finish(tail(is_complete)),
             Writer::Table(out) => *out,
         };
         out.flush()?;

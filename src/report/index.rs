@@ -166,7 +166,7 @@ impl<W: Write> SearchReport<W> {
     pub fn finish(self, explained: &Explained) -> io::Result<W> {
         let (mut out, mut rows) = match self.writer {
             Writer::Table(table) => *table,
-            Writer::Rows(rows) => return rows.writer.finish(tail(explained)),
+            Writer::Rows(rows) => return rows.finish(tail(explained)),
         };
         rows.finish(&mut out)?;
         if explained.interrupted {

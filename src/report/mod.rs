@@ -143,7 +143,7 @@ impl<W: Write> CountReport<W> {
     pub fn finish(self, summary: &CountSummary) -> io::Result<W> {
         match self.writer {
             Writer::Table(table) => table.finish(summary),
-            Writer::Rows(rows) => rows.writer.finish(count_model::tail(&self.parameters, summary)),
+            Writer::Rows(rows) => rows.finish(count_model::tail(&self.parameters, summary)),
         }
     }
 }
@@ -164,7 +164,7 @@ impl<W: Write> SliceSink for CountReport<W> {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.writer {
             Writer::Table(table) => table.out.flush(),
-            Writer::Rows(rows) => rows.writer.flush(),
+            Writer::Rows(rows) => rows.flush(),
         }
     }
 }

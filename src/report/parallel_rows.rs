@@ -3,12 +3,11 @@
 use super::batch::Batch;
 use super::column::Columns;
 use super::format::{Format, Frame, Part, ReportFormat, Tail};
-use super::rows::{BatchWriter, Limits};
+use super::rows::{Limits, RowWriter};
 use flowsieve_engine::internal::{MapWorker, OrderedWorkers, WorkerPanicked};
 use std::fmt;
 use std::io::{self, Write};
 use std::mem::{replace, take};
-use std::slice::from_ref;
 use std::sync::Arc;
 
 /// Most threads: each has a batch in memory, and as much again waits for it.
@@ -80,8 +79,7 @@ impl<R: Send + Sync> MapWorker<Task<R>> for Encoder<R> {
 
 /// Writes rows of a type, in several threads if there are any.
 pub(super) struct ParallelWriter<W: Write, R: Send> {
-    columns: Arc<Columns<R>>,
-    writer: BatchWriter<W>,
+    writer: RowWriter<W, R>,
     workers: Option<OrderedWorkers<Task<R>, Encoded>>,
     /// Rows for the next task.
     gathered: Vec<R>,
@@ -89,7 +87,7 @@ pub(super) struct ParallelWriter<W: Write, R: Send> {
 
 impl<W: Write, R: Send> fmt::Debug for ParallelWriter<W, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ParallelWriter").field("columns", &self.columns).finish_non_exhaustive()
+        f.debug_struct("ParallelWriter").field("writer", &self.writer).finish_non_exhaustive()
     }
 }
 
@@ -103,9 +101,9 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
         checked_rows: usize,
         out: W,
     ) -> io::Result<Self> {
-        let (columns, mut writer) = BatchWriter::begin(format, frame, columns, out)?;
+        let mut writer = RowWriter::begin(format, frame, columns, out)?;
         writer.limits.checked_rows = checked_rows;
-        Ok(Self { columns: Arc::new(columns), writer, workers: None, gathered: Vec::new() })
+        Ok(Self { writer, workers: None, gathered: Vec::new() })
     }
 
     /// Encodes in this many threads, as far as there are any to be had.
@@ -113,7 +111,7 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
         if threads > 1 {
             let format = &self.writer.format;
             let encoder = || Encoder {
-                columns: Arc::clone(&self.columns),
+                columns: Arc::clone(&self.writer.columns),
                 format: format.fork(),
                 batch: Batch::new(&self.writer.batch.schema),
                 limits: self.writer.limits,
@@ -126,8 +124,7 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
 
     /// Writes a row that was made here.
     pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
-        self.columns.append(from_ref(row), &mut self.writer.batch);
-        if self.writer.is_full() { self.write_batch() } else { Ok(()) }
+        if self.writer.append(row) { self.write_batch() } else { Ok(()) }
     }
 
     /// Writes a row whose columns a worker may make, if there is one.
@@ -144,7 +141,7 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
 
     /// Returns how many rows a worker may make at once, or `None` if the caller must make them.
     pub(super) fn lazy_rows(&self) -> Option<usize> {
-        let BatchWriter { limits, batch, .. } = &self.writer;
+        let RowWriter { limits, batch, .. } = &self.writer;
         let is_between = self.gathered.is_empty() && limits.missing_rows(batch) == limits.rows;
         (self.workers.is_some() && is_between).then_some(limits.rows)
     }
@@ -173,7 +170,7 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
         done.into_iter().try_for_each(|parts| write_parts(&mut self.writer, parts))
     }
 
-    /// Writes what waits, as [`BatchWriter::flush`] does.
+    /// Writes what waits, as [`RowWriter::flush`] does.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.write_gathered()?;
         self.drain()?;
@@ -215,8 +212,8 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
     }
 }
 
-fn write_parts<W: Write>(
-    writer: &mut BatchWriter<W>,
+fn write_parts<W: Write, R>(
+    writer: &mut RowWriter<W, R>,
     parts: Result<Encoded, WorkerPanicked>,
 ) -> io::Result<()> {
     let parts = parts.unwrap_or_else(|panicked| panicked.resume());

@@ -8,6 +8,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::mem::replace;
 use std::slice::from_ref;
+use std::sync::Arc;
 
 /// Bytes of text after which a batch is full although it has fewer rows.
 pub(super) const TEXT_BYTES: usize = 16 << 20;
@@ -19,8 +20,9 @@ pub(super) enum Writer<T, R> {
     Rows(Box<R>),
 }
 
-/// Writes batches in a format.
-pub(super) struct BatchWriter<W: Write> {
+/// Writes rows of a type in a format, batch by batch.
+pub(super) struct RowWriter<W: Write, R> {
+    pub(super) columns: Arc<Columns<R>>,
     pub(super) format: Box<dyn Format>,
     frame: Frame,
     pub(super) batch: Batch,
@@ -70,34 +72,47 @@ impl Limits {
     }
 }
 
-impl<W: Write> BatchWriter<W> {
+impl<W: Write, R> fmt::Debug for RowWriter<W, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowWriter").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write, R> RowWriter<W, R> {
     /// Begins. A table for people has its own writer, so here it is CSV.
-    pub(super) fn begin<R>(
+    pub(super) fn begin(
         format: ReportFormat,
         frame: Frame,
         columns: Columns<R>,
         out: W,
-    ) -> io::Result<(Columns<R>, Self)> {
+    ) -> io::Result<Self> {
         let columns = if format.is_flat() { columns.flat() } else { columns };
         let columns = columns.in_zone(frame.zone);
         let format = (format.begin)();
         let size = format.batch_size();
         let refused = || io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED);
         let memory = size.is_fixed.then(|| Reservation::new(size.bytes).ok_or_else(refused));
-        let writer = Self {
+        Ok(Self {
+            batch: Batch::new(&columns.schema()),
+            columns: Arc::new(columns),
             format,
             frame,
-            batch: Batch::new(&columns.schema()),
             limits: Limits::new(size.rows, 1),
             is_begun: false,
             out,
             _memory: memory.transpose()?,
-        };
-        Ok((columns, writer))
+        })
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    /// Adds a row to the batch; whether that is full now.
+    pub(super) fn append(&mut self, row: &R) -> bool {
+        self.columns.append(from_ref(row), &mut self.batch);
         self.limits.is_full(&self.batch)
+    }
+
+    /// Writes a row.
+    pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
+        if self.append(row) { self.write_batch() } else { Ok(()) }
     }
 
     fn write_head(&mut self) -> io::Result<()> {
@@ -141,37 +156,6 @@ impl<W: Write> BatchWriter<W> {
         self.out.flush()?;
         Ok(self.out)
     }
-}
-
-/// Writes rows of a type.
-pub(super) struct RowWriter<W: Write, R> {
-    columns: Columns<R>,
-    pub(super) writer: BatchWriter<W>,
-}
-
-impl<W: Write, R> fmt::Debug for RowWriter<W, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RowWriter").field("columns", &self.columns).finish_non_exhaustive()
-    }
-}
-
-impl<W: Write, R> RowWriter<W, R> {
-    /// Begins, as [`BatchWriter::begin`] does.
-    pub(super) fn begin(
-        format: ReportFormat,
-        frame: Frame,
-        columns: Columns<R>,
-        out: W,
-    ) -> io::Result<Self> {
-        let (columns, writer) = BatchWriter::begin(format, frame, columns, out)?;
-        Ok(Self { columns, writer })
-    }
-
-    /// Writes a row.
-    pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
-        self.columns.append(from_ref(row), &mut self.writer.batch);
-        if self.writer.is_full() { self.writer.write_batch() } else { Ok(()) }
-    }
 
     /// Writes all rows of a result, ends, and gives the writer back, flushed.
     pub(super) fn write_all<'a>(
@@ -187,6 +171,6 @@ impl<W: Write, R> RowWriter<W, R> {
     {
         let mut writer = Self::begin(format, frame, columns, out)?;
         rows.into_iter().try_for_each(|row| writer.row(row))?;
-        writer.writer.finish(tail)
+        writer.finish(tail)
     }
 }

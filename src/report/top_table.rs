@@ -45,7 +45,7 @@ impl<W: Write> TopReport<W> {
     pub fn finish(self, summary: &TopSummary) -> io::Result<W> {
         match self.0 {
             Writer::Table(table) => table.finish(summary),
-            Writer::Rows(rows) => rows.writer.finish(tail(summary)),
+            Writer::Rows(rows) => rows.finish(tail(summary)),
         }
     }
 }
@@ -74,7 +74,7 @@ impl<W: Write> SliceSink<TopSlice> for TopReport<W> {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
             Writer::Table(table) => table.out.flush(),
-            Writer::Rows(rows) => rows.writer.flush(),
+            Writer::Rows(rows) => rows.flush(),
         }
     }
 }
