@@ -6,6 +6,7 @@ use super::matrix::{Candidate, Matrix};
 use super::weights::best_weights;
 use super::{Design, Goal, Origin, PlanRequest, PlanRow, Structure};
 use crate::filters::matrix_sizing::attribute_size;
+use crate::filters::sizing::halved;
 use crate::filters::{
     CartesianSpec, FilterKind, FilterSpec, IndexMap, MAX_COMBINATIONS, MatrixSpec,
 };
@@ -204,16 +205,8 @@ pub(super) fn real_elements(
     let cuts = given_cuts(request, kind)?;
     let matrix = matrix(request, kind, cuts);
     let most = bytes as f64 * 8.0;
-    let (mut low, mut high) = (0.0, most);
-    for _ in 0..200 {
-        let middle = f64::midpoint(low, high);
-        if matrix.cells_of_equal(middle) <= most {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    Some(low / attribute_size(fpr, 1.0))
+    let (size, _) = halved((0.0, most), 200, |size| matrix.cells_of_equal(size) <= most);
+    Some(size / attribute_size(fpr, 1.0))
 }
 
 /// Returns the predicted rates of a matrix with given parameters.

@@ -1,11 +1,11 @@
 //! A matrix with given cuts: its rates, and the sizes and k that serve a goal best.
 
 use super::complex::Stored;
-use super::search::{last, least};
+use super::search::least;
 use super::{Goal, PlanRequest};
 use crate::filters::FilterKind;
 use crate::filters::matrix_sizing::{PartLoad, attribute_size, table_probes};
-use crate::filters::sizing::MAX_PROBES;
+use crate::filters::sizing::{MAX_PROBES, last};
 use std::cell::Cell;
 
 /// Largest size of an attribute that is considered.

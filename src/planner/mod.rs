@@ -64,6 +64,7 @@ pub use request::{Goal, PlanRequest, PlannerError, Wanted};
 pub use row::{Design, Measured, Plan, PlanRow};
 
 pub use crate::filters::Structure;
+use crate::filters::sizing::last;
 use crate::filters::{FilterKind, FilterSpec, Measure, Shape, Workload};
 use matrices::WEIGHTS_WORK;
 use request::LEAST_RATE;
@@ -241,7 +242,7 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64) -> Pla
             }
             let found = with_parameters_of(request, &next);
             let fits = |elements: u64| fits(&row(&found, elements));
-            let Some(more) = search::last(most + 1, upto, fits) else { break };
+            let Some(more) = last(most + 1, upto, fits) else { break };
             most = more;
             best = row(&found, most);
         }

@@ -1,32 +1,6 @@
-//! Searching for the last or the smallest number with a property.
+//! Searching for the smallest number with a property.
 
-/// Returns the last number from `low` to `high` for which `holds`, if it holds for the first ones
-/// and then no more; `None` if it does not hold for `low`.
-pub(super) fn last(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
-    if !holds(low) {
-        return None;
-    }
-    let mut good = low;
-    let mut step = 1;
-    // Doubling steps find a number that is too large; halving the gap then finds the last good one.
-    while let Some(next) = good.checked_add(step).filter(|&next| next <= high) {
-        if !holds(next) {
-            break;
-        }
-        good = next;
-        step *= 2;
-    }
-    let mut bad = good.saturating_add(step).min(high.saturating_add(1));
-    while good + 1 < bad {
-        let middle = good + (bad - good) / 2;
-        if holds(middle) {
-            good = middle;
-        } else {
-            bad = middle;
-        }
-    }
-    Some(good)
-}
+use crate::filters::sizing::last;
 
 /// Returns the smallest number from `low` to `high` for which `holds`, if it does from there on;
 /// `None` if it does not hold for `high`.

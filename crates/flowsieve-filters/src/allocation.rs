@@ -17,6 +17,7 @@
 //! Reference: Bloom 1970 for f; the allocation is this project's. Wang, Yun, Wang, Wang, Journal on
 //! Communications 37(3), 2016, section 4.4, weigh attributes, without this optimum.
 
+use crate::sizing::halved;
 use std::f64::consts::LN_2;
 
 /// Demand for one combination of attributes.
@@ -48,17 +49,8 @@ pub fn shared_probes(demands: &[Demand], bits: f64, most: u32) -> Vec<u32> {
         demands.iter().zip(probes).map(|(demand, &k)| demand.elements * f64::from(k)).sum()
     };
     // The sum grows with the constant, so bisect for the largest constant that fits.
-    let mut low = -100.0;
-    let mut high = 200.0;
-    for _ in 0..100 {
-        let middle = f64::midpoint(low, high);
-        if written(&at(middle)) <= room {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    at(low)
+    let (constant, _) = halved((-100.0, 200.0), 100, |constant| written(&at(constant)) <= room);
+    at(constant)
 }
 
 /// Returns `F = Σ w_S f_S`.

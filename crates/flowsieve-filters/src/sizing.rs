@@ -53,27 +53,61 @@ pub fn least_bloom_bits(fpr: f64, elements: f64) -> f64 {
     -most * elements / (-fpr.powf(most.recip())).ln_1p()
 }
 
+/// Returns the last number from `low` to `high` for which `holds`, if it holds for the first ones
+/// and then no more; `None` if it does not hold for `low`.
+#[doc(hidden)]
+pub fn last(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    if !holds(low) {
+        return None;
+    }
+    let mut good = low;
+    let mut step = 1;
+    // Doubling steps find a number that is too large; halving the gap then finds the last good one.
+    while let Some(next) = good.checked_add(step).filter(|&next| next <= high) {
+        if !holds(next) {
+            break;
+        }
+        good = next;
+        step *= 2;
+    }
+    let mut bad = good.saturating_add(step).min(high.saturating_add(1));
+    while good + 1 < bad {
+        let middle = good + (bad - good) / 2;
+        if holds(middle) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    Some(good)
+}
+
+/// Halves the range between two numbers so many times, where `is_below` holds from the first one up to
+/// a border: returns the ends of a range around the border.
+#[doc(hidden)]
+pub fn halved(
+    (mut low, mut high): (f64, f64),
+    times: u32,
+    is_below: impl Fn(f64) -> bool,
+) -> (f64, f64) {
+    for _ in 0..times {
+        let middle = f64::midpoint(low, high);
+        if is_below(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low, high)
+}
+
 /// Returns the smallest size, from 1 on, for which `reaches` is true, given that it is true for all
 /// larger ones; `None` if no size up to `most`, a power of two, reaches it.
 pub(super) fn least_size(most: u64, reaches: impl Fn(u64) -> bool) -> Option<u64> {
-    // Double until a size reaches it, and then bisect.
-    let mut high = 1;
-    while !reaches(high) {
-        high *= 2;
-        if high > most {
-            return None;
-        }
+    match last(1, most, |size| !reaches(size)) {
+        Some(size) if size == most => None,
+        found => Some(found.map_or(1, |size| size + 1)),
     }
-    let mut low = high / 2;
-    while low + 1 < high {
-        let middle = low + (high - low) / 2;
-        if reaches(middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    Some(high)
 }
 
 /// Returns the smallest size, from `size` on, for which `reaches` is true, given that it is true

@@ -10,6 +10,7 @@
 //! - Where the difference took fewer than three values, a lost element is too rare for Student's t:
 //!   nothing is decided before `FEW` replicates.
 
+use crate::filters::sizing::halved;
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 /// Replicates at each look.
@@ -78,16 +79,9 @@ impl Interval {
 /// or the other, with probability `level`.
 pub fn t_quantile(level: f64, freedom: usize) -> f64 {
     // In the angle θ = atan(t / √ν) the probability grows from 0 to 1 without long tails.
-    let (mut low, mut high) = (0.0, FRAC_PI_2);
-    for _ in 0..64 {
-        let middle = f64::midpoint(low, high);
-        if probability_within(middle, freedom) < 1.0 - level {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    high.tan() * (freedom as f64).sqrt()
+    let is_below = |angle: f64| probability_within(angle, freedom) < 1.0 - level;
+    let (_, angle) = halved((0.0, FRAC_PI_2), 64, is_below);
+    angle.tan() * (freedom as f64).sqrt()
 }
 
 /// Probability that |t| is at most √ν tan θ: Abramowitz and Stegun, Handbook of Mathematical
