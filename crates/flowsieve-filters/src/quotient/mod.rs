@@ -178,7 +178,7 @@ impl QuotientFilter {
         let bits = self.fingerprint_bits();
         let fingerprints = elements.iter().map(|&element| fingerprint(element, bits));
         let mut fingerprints: Vec<u64> = fingerprints.collect();
-        fingerprints.sort_unstable();
+        fingerprints.sort();
         let changes = fingerprints.chunk_by(|one, next| one == next);
         let changes = changes.map(|same| (same[0], by * same.len() as i64));
         self.apply(&changes.collect::<Vec<_>>());
