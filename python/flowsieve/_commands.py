@@ -109,7 +109,7 @@ def compare(
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
         od: Also count packets by origin and destination, by prefixes of this many bits.
-        od_out: Write all of these pairs to this file: .csv, .json, .jsonl or .parquet.
+        od_out: Write all of these pairs to this file, in the format of its name, such as pairs.csv.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
@@ -333,7 +333,7 @@ def count(
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
         od: Also count packets by origin and destination, by prefixes of this many bits.
-        od_out: Write all of these pairs to this file: .csv, .json, .jsonl or .parquet.
+        od_out: Write all of these pairs to this file, in the format of its name, such as pairs.csv.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
         top: List this many keys with the most distinct others on the page.
@@ -659,7 +659,7 @@ def generate(
         snaplen: Bytes kept of each frame [default: 96; with `--kind dns`: 65535]
         duration: Time that the packets are spread over. Default: 60s.
         nanoseconds: Time stamps with nanoseconds instead of microseconds.
-        repeat: Share of exact repeats of a frame shortly before. Default: 5.
+        repeat: Share of exact repeats of a frame shortly before; they add to the shares of scans and DNS. Default: 5.
         scan: Share of packets from one host that scans the others [default: 0; none with `--kind dns`]
         dns: Share of DNS messages in ordinary traffic [default: 2; all with `--kind dns`]
         vlan: Share of host pairs that talk in a VLAN. Default: 10.

@@ -95,7 +95,7 @@ def count(
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
         od: Also count packets by origin and destination, by prefixes of this many bits.
-        od_out: Write all of these pairs to this file: .csv, .json, .jsonl or .parquet.
+        od_out: Write all of these pairs to this file, in the format of its name, such as pairs.csv.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
         top: List this many keys with the most distinct others on the page.

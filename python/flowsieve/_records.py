@@ -562,6 +562,6 @@ class TopTotals:
     exact_keys: int | None
     """keys of the exact answer."""
     found_keys: int | None
-    """those that the bounded summary alone would list."""
+    """how many of these, or others with as many, the bounded table alone would list."""
     missed_keys: list[Any]
     """the first 20 of the others."""
