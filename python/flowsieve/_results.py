@@ -125,13 +125,16 @@ class _InMemory(_OfInputs[_P, _T]):
 class _AsTheyCome(_OfInputs[_P, _T]):
     """Rows that are read as they come."""
 
+    #: The attribute that has them.
+    _name = "rows"
+
     def __init__(self, command: Command) -> None:
         super().__init__(command)
         self._rows = Stream(command, self._read)
 
     def _said(self) -> str:
         if self._command is not None:
-            return "rows as they come, not read to their end; iterate over them, or call .read()"
+            return f"rows as they come, not read to their end; iterate over .{self._name}, or call .{self._name}.read()"
         counts = ((field.name, getattr(self.totals, field.name)) for field in dataclasses.fields(self._totals))
         return ", ".join(f"{count:,} {name}" for name, count in counts if type(count) is int and count)
 
@@ -148,6 +151,7 @@ class _AsTheyCome(_OfInputs[_P, _T]):
 class LiveCounts(_AsTheyCome[CountParameters, CountTotals]):
     """A count of captures that grow: a row for each time slice, as soon as it is over."""
 
+    _name = "slices"
     _parameters = CountParameters
     _totals = CountTotals
 
@@ -269,6 +273,7 @@ class Reproduction(_InMemory[ReproduceParameters, None]):
 class Flows(_AsTheyCome[FlowsParameters, FlowsTotals]):
     """A list of flows, as they come."""
 
+    _name = "flows"
     _parameters = FlowsParameters
     _totals = FlowsTotals
 

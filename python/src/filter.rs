@@ -200,16 +200,17 @@ impl Filter {
             wrong(format!("no filter is called {structure}; there are {}", names.join(", ")))
         })?;
         let each = |n: u64| n.div_ceil(u64::from(shards.max(1)));
-        let sizing = match (memory, fpr, expect) {
-            (None, Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected: each(expected) },
-            (Some(bytes), None, expected) => Sizing::Memory {
-                bytes: bytes / u64::from(shards.max(1)),
-                expected: expected.map(each),
-            },
+        let expected = expect.map(each);
+        let sizing = match (memory, fpr, expected) {
+            (None, Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
+            (Some(bytes), None, expected) => {
+                Sizing::Memory { bytes: bytes / u64::from(shards.max(1)), expected }
+            }
             _ => return Err(wrong("give memory, or fpr with expect")),
         };
         let label = format!("{LABEL}{}", attributes.join(","));
-        let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(wrong)?.knowing();
+        let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(wrong)?;
+        let spec = spec.knowing(expected);
         let filter = SavedFilter::empty(spec, seed, label.into_bytes(), shards as usize);
         Ok(filter.map_err(wrong)?.into())
     }

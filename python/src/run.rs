@@ -235,7 +235,7 @@ pub(crate) fn because(sentence: &str) -> Failure {
 const READ_ALREADY: &str = "the rows of this result were read already, and they can be read once; \
                             keep what `.read()` returns, or run the command again";
 const ROWS_FIRST: &str = "this is known when all rows were read; read them first: iterate over \
-                          them, or call `.read()`";
+                          the stream of the result, or call its `.read()`";
 const CLOSED: &str = "this result was closed before everything was read; run the command again";
 const INTERRUPTED: &str =
     "this result was interrupted before everything was read; run the command again";

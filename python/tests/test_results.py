@@ -39,6 +39,7 @@ def test_what_stands_behind_the_rows_needs_them_and_spoils_none(large, command, 
     tables = iter(getattr(result, rows))
     seen = len(next(tables)) if begun else 0
     for name in BEHIND:
+        assert f".{rows}.read()" in repr(result)
         with pytest.raises(fs.Error, match="known when all rows were read"):
             getattr(result, name)
     seen += sum(len(table) for table in tables)

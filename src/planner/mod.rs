@@ -119,7 +119,11 @@ pub fn plan_measured(
             row.same_rate_bytes = if row.structure == best {
                 row.memory_bytes
             } else {
-                row_for(request, row.structure, Goal::Rate { fpr }).memory_bytes
+                let sized = row_for(request, row.structure, Goal::Rate { fpr });
+                // What is not answered counts as 1, at any size.
+                sized
+                    .memory_bytes
+                    .filter(|_| sized.weighted.is_some_and(|rate| rate <= fpr * 1.001))
             };
         }
     }

@@ -76,20 +76,31 @@ fn measured_reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> S
     let rate = |row: &PlanRow| row.measured.as_ref().map(|measured| measured.weighted);
     let all = rows.iter().filter(|row| row.measured.is_some());
     let names: Vec<&str> = all.clone().map(|row| row.structure.name()).collect();
-    let rival = all.filter(|row| rate(row) < rate(best)).min_by(|a, b| {
-        let [a, b] = [a, b].map(|row| rate(row).unwrap_or(1.0));
-        a.total_cmp(&b)
-    });
-    let merit = match (asked_rate(request), rival) {
-        (Some(fpr), _) if rate(best) > Some(fpr * RATE_MARGIN) => {
+    let most = asked_rate(request).map(|fpr| fpr * RATE_MARGIN);
+    // By the rate, or by the memory of those that reach it.
+    let amount = |row: &PlanRow| match most {
+        None => rate(row),
+        Some(most) if rate(row) <= Some(most) => row.memory_bytes,
+        Some(_) => None,
+    };
+    let rival = all
+        .filter_map(|row| Some((row, amount(row)?)))
+        .filter(|&(_, least)| amount(best).is_some_and(|of_best| least < of_best))
+        .min_by(|a, b| a.1.total_cmp(&b.1));
+    let goal = match most {
+        Some(_) => "reaches the rate in the least memory",
+        None => "has the lowest measured rate",
+    };
+    let merit = match rival {
+        _ if most.is_some() && rate(best) > most => {
             "has the lowest measured rate, but a higher one than asked".to_owned()
         }
-        (Some(_), _) => "reaches the rate in the least memory".to_owned(),
-        (_, Some(rival)) => format!(
-            "has the lowest measured rate up to a factor of {MEASURED_MARGIN} ({} is better by less), touches one cache line a combination and counts each",
+        Some((rival, _)) => format!(
+            "{goal} up to a factor of {MEASURED_MARGIN} ({} is better by less), touches one cache line a combination and counts each",
             rival.structure.name()
         ),
-        (_, None) => "has the lowest measured rate in this memory".to_owned(),
+        None if most.is_some() => goal.to_owned(),
+        None => format!("{goal} in this memory"),
     };
     let were = if names.len() == 1 { "was" } else { "were" };
     format!(

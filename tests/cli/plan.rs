@@ -27,6 +27,23 @@ fn rates_below_those_of_digests_have_a_remark() {
     }
 }
 
+#[test]
+fn a_filter_has_the_best_number_of_bits_at_high_rates_too() {
+    let subset = plan(&["--expect", "20k", "--fpr", "0.3", "--filter", "subset"]);
+    let subset = structure(&subset, "subset");
+    assert_eq!((&subset["probes"], &subset["memory_bytes"]), (&2.into(), &6_336.into()));
+}
+
+#[test]
+fn a_combination_without_an_answer_has_no_memory_at_the_same_rate() {
+    let line = ["--want", "src", "--expect", "100k", "--memory", "64KiB", "--filter"];
+    let plan = plan(&[&line[..], &["subset,bloom,counting,dleft,cuckoo"]].concat());
+    assert!(structure(&plan, "subset")["same_rate_bytes"].is_u64());
+    for name in ["bloom", "counting", "dleft", "cuckoo"] {
+        assert!(structure(&plan, name)["same_rate_bytes"].is_null(), "{name}");
+    }
+}
+
 /// Plans with the parameters of the tables: three attributes, cuts {1,3} and {1,2}.
 fn of_the_tables(fpr: &str, more: &[&str]) -> Value {
     let line =

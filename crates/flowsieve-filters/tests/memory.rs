@@ -32,7 +32,7 @@ fn specs() -> Vec<CounterSpec> {
             let sizing = Sizing::Memory { bytes, expected };
             let spec = FilterSpec::new(kind, 2, sizing).unwrap();
             specs.push(CounterSpec::Filter(spec.clone()));
-            specs.push(CounterSpec::Filter(spec.knowing()));
+            specs.push(CounterSpec::Filter(spec.knowing(None)));
         }
     }
     for structure in [Structure::Hll, Structure::Ell] {

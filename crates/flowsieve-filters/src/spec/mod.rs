@@ -25,6 +25,7 @@ pub(crate) use self::sizing::{
     check_memory, check_probes, check_range, check_rate, probes_for,
 };
 
+use super::line_rates::LinesOf;
 use super::sizing::enlarged;
 use super::{CartesianSpec, Estimate, FilterStats, LineShape, MatrixSpec, MembershipFilter};
 
@@ -197,15 +198,18 @@ impl FilterSpec {
     }
 
     /// Returns the same filter without sampling: it stores all elements, for membership
-    /// ([`SubsetSpec::knowing`]).
+    /// ([`SubsetSpec::knowing`]), with the best k for this many.
     ///
     /// [`SubsetSpec::knowing`]: crate::SubsetSpec::knowing
     #[must_use]
-    pub fn knowing(mut self) -> Self {
+    pub fn knowing(mut self, expected: Option<u64>) -> Self {
         if let Self::Subset(spec) = &mut self
             && std::mem::take(&mut spec.halving)
         {
             spec.shape = LineShape::in_bytes(spec.shape.bytes());
+            if let Some(expected) = expected {
+                spec.probes = LinesOf::from(spec.shape).best_probes(expected as f64);
+            }
         }
         self
     }

@@ -125,6 +125,9 @@ impl PlannedCombination {
 
 /// Returns the best bits of each kind of element for these demands, in as many lines as pay off.
 fn best_shared_probes(demands: &[Demand], lines: LinesOf) -> Vec<u32> {
+    if let [only] = demands {
+        return vec![lines.best_probes(only.elements)];
+    }
     let probes_within = |most: u32| shared_probes(demands, lines.bits(), most);
     let elements = demands.iter().map(|demand| demand.elements).sum();
     let most = lines.most_probes(elements, |most| {
