@@ -120,7 +120,7 @@ pub fn plan_measured(
                 row.memory_bytes
             } else {
                 let sized = row_for(request, row.structure, Goal::Rate { fpr });
-                // What is not answered counts as 1, at any size.
+                // A combination without an answer counts as 1, at any size.
                 sized
                     .memory_bytes
                     .filter(|_| sized.weighted.is_some_and(|rate| rate <= fpr * 1.001))
