@@ -544,8 +544,7 @@ pub(super) fn floor_sentence(floors: &[Floor], plan: &ComparePlan) -> Option<Str
             let is_more = (floor.lost - floor.mean).abs() > 0.001;
             let lost = is_more.then(|| format!(" ({} of all)", short_percent(floor.lost)));
             let lost = lost.unwrap_or_default();
-            let name = floor.contender.name();
-            format!("{name} loses at least {}{lost}", short_percent(rounded_down(floor.mean)))
+            format!("{} loses at least {}{lost}", floor.contender.name(), short_percent(floor.mean))
         })
         .collect();
     (!floors.is_empty()).then(|| {
@@ -555,12 +554,6 @@ pub(super) fn floor_sentence(floors: &[Floor], plan: &ComparePlan) -> Option<Str
             plan.rule.kind.plural()
         )
     })
-}
-
-/// Rounds a share of less than 1 down to two significant digits: "at least" must hold.
-fn rounded_down(share: f64) -> f64 {
-    let unit = 10_f64.powf(share.log10().floor() - 1.0);
-    (share / unit).floor() * unit
 }
 
 /// Says that a small difference may be one of rounding: few hash functions, and not as many in both.
