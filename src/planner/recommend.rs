@@ -95,10 +95,15 @@ fn measured_reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> S
         _ if most.is_some() && rate(best) > most => {
             "has the lowest measured rate, but a higher one than asked".to_owned()
         }
-        Some((rival, _)) => format!(
-            "{goal} up to a factor of {MEASURED_MARGIN} ({} is better by less), touches one cache line a combination and counts each",
-            rival.structure.name()
-        ),
+        Some((rival, _)) => {
+            let name = rival.structure.name();
+            let nearly =
+                format!("{goal} up to a factor of {MEASURED_MARGIN} ({name} is better by less)");
+            match most {
+                Some(_) => format!("{nearly} and counts each combination"),
+                None => format!("{nearly}, touches one cache line a combination and counts each"),
+            }
+        }
         None if most.is_some() => goal.to_owned(),
         None => format!("{goal} in this memory"),
     };
