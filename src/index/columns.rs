@@ -93,7 +93,7 @@ fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
 pub(super) struct Group<'a> {
     writer: SerializedRowGroupWriter<'a, Vec<u8>>,
     properties: Arc<WriterProperties>,
-    /// The columns that are still to come.
+    /// The columns that are not written yet.
     columns: std::vec::IntoIter<ColumnDescPtr>,
 }
 

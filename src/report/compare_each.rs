@@ -399,7 +399,7 @@ impl<'a> EachReport<'a> {
         )
     }
 
-    /// Explains a cell without a letter, if there is one.
+    /// Returns the legend for cells without a letter; `None` if every cell has one.
     fn dash(&self) -> Option<&'static str> {
         let mut cells = self.captures.iter().flat_map(|capture| &capture.cells);
         cells.any(Option::is_none).then_some("–: as large as the next memory")

@@ -170,7 +170,7 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
         done.into_iter().try_for_each(|parts| write_parts(&mut self.writer, parts))
     }
 
-    /// Writes what waits, as [`RowWriter::flush`] does.
+    /// Writes the buffered rows, as [`RowWriter::flush`] does.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.write_gathered()?;
         self.drain()?;

@@ -104,7 +104,7 @@ impl<W: Write, R> RowWriter<W, R> {
         })
     }
 
-    /// Adds a row to the batch; whether that is full now.
+    /// Adds a row to the batch, and returns whether the batch is full.
     pub(super) fn append(&mut self, row: &R) -> bool {
         self.columns.append(from_ref(row), &mut self.batch);
         self.limits.is_full(&self.batch)

@@ -272,7 +272,7 @@ fn recall(plan: &TopPlan, summary: &TopSummary) -> Option<String> {
     })
 }
 
-/// Numbers that are missing, and limits of memory that the run reached.
+/// Returns warnings about missing numbers and about memory limits that the run reached.
 fn limits(plan: &TopPlan, summary: &TopSummary) -> Vec<String> {
     let mut said = Vec::new();
     if plan.rank_by == RankBy::Bytes && summary.inputs.iter().any(|input| input.is_log) {

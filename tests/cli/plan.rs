@@ -35,6 +35,14 @@ fn a_filter_has_the_best_number_of_bits_at_high_rates_too() {
 }
 
 #[test]
+fn a_structure_that_takes_less_is_named_beside_the_recommended_one() {
+    let line = ["plan", "--sample", "traces/netns-dns.pcap", "--fpr", "1e-5"];
+    let words = flowsieve(&line).done().split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = "subset reaches the rate in the least memory up to a factor of 1.2 (bloom is better by less) and counts each combination";
+    assert!(words.contains(sentence), "{words}");
+}
+
+#[test]
 fn a_combination_without_an_answer_has_no_memory_at_the_same_rate() {
     let line = ["--want", "src", "--expect", "100k", "--memory", "64KiB", "--filter"];
     let plan = plan(&[&line[..], &["subset,bloom,counting,dleft,cuckoo"]].concat());

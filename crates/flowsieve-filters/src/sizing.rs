@@ -53,8 +53,8 @@ pub fn least_bloom_bits(fpr: f64, elements: f64) -> f64 {
     -most * elements / (-fpr.powf(most.recip())).ln_1p()
 }
 
-/// Returns the last number from `low` to `high` for which `holds`, if it holds for the first ones
-/// and then no more; `None` if it does not hold for `low`.
+/// Returns the last number from `low` to `high` for which `holds` is true; `None` if it is false for
+/// `low`. It must be true up to a border and false beyond it.
 #[doc(hidden)]
 pub fn last(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     if !holds(low) {
@@ -82,8 +82,8 @@ pub fn last(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     Some(good)
 }
 
-/// Halves the range between two numbers so many times, where `is_below` holds from the first one up to
-/// a border: returns the ends of a range around the border.
+/// Bisects a range `times` times and returns the range that remains. `is_below` must hold up to a
+/// border and not beyond it; the border stays within.
 #[doc(hidden)]
 pub fn halved(
     (mut low, mut high): (f64, f64),

@@ -194,7 +194,7 @@ fn parquet_field(field: &Field) -> Result<Type, ParquetError> {
         .build()
 }
 
-/// A column, and which rows have a value.
+/// Encodes a column; `valid` marks the rows that have a value.
 struct ColumnEncoder<'a> {
     column: &'a ColumnDescPtr,
     properties: &'a Arc<WriterProperties>,

@@ -79,7 +79,7 @@ const UDP_PORTS: &str = "\
     mdns=5353 quic=443 ntp=123 snmp=161 radius=1812 syslog=514 tftp=69 nbns=137 llmnr=5355 \
     ssdp=1900 vxlan=4789 gtp=2152 geneve=6081";
 
-/// Others of these protocols, and the capture filters for them.
+/// Further protocols, with their capture filters.
 const PROTOCOLS: &[(&str, &str)] = &[
     ("dhcp bootp", "udp port 67 or udp port 68"),
     ("dhcpv6", "udp port 546 or udp port 547"),

@@ -419,8 +419,8 @@ impl Summary {
         estimate(self.total, self.variance, self.firsts, seen_share)
     }
 
-    /// The held keys that are `listed` by their numbers, at most `most` of them: the largest by this
-    /// number, then by key.
+    /// Returns the `most` largest of the held keys that `listed` accepts, ordered by this number, then
+    /// by key.
     pub(super) fn largest(
         &mut self,
         (by, most): (RankBy, usize),

@@ -39,7 +39,7 @@ impl LinkType {
 /// Runs of numbers that have names: the first number of each, and the names from there on.
 pub(crate) type Runs = [(u16, &'static str)];
 
-/// Returns the name of a number; `runs` ascend.
+/// Returns the name of a number; `runs` must be ascending.
 pub(crate) fn name_in(runs: &Runs, number: u16) -> Option<&'static str> {
     let behind = runs.partition_point(|(first, _)| *first <= number);
     let (first, names) = runs[..behind].last()?;

@@ -259,3 +259,15 @@ fn parameters_tell_what_filters_store_and_count() {
     assert_eq!(specs[9].probes_of(0b110), Some(2));
     assert_eq!(specs[9].probes_of(0b010), None);
 }
+
+#[test]
+fn a_filter_that_knows_all_has_the_best_number_of_bits_in_its_lines() {
+    for (bytes, expected) in [(64, 40), (100, 25), (256, 100), (700, 300), (4096, 3000)] {
+        let sizing = Sizing::Memory { bytes, expected: Some(expected) };
+        let spec = FilterSpec::new(FilterKind::Subset, 1, sizing).unwrap().knowing(Some(expected));
+        let FilterSpec::Subset(subset) = &spec else { panic!("{spec:?}") };
+        let rate = |probes| LinesOf::from(subset.shape).fpr(probes, expected as f64);
+        let least = (1..=8).map(rate).fold(1.0, f64::min);
+        assert!(rate(spec.probes()) <= least, "{spec:?}");
+    }
+}
