@@ -211,6 +211,19 @@ fn a_shorter_ranking_is_the_begin_of_a_longer_one() {
 }
 
 #[test]
+fn a_page_without_the_exact_count_limits_the_most_bytes_to_keys_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let sentence = |more: &[&str]| {
+        let line = ["top", "-q", "--sort", "bytes", "--html", page.to_str().unwrap(), CAPTURE];
+        flowsieve(&[&line[..], more].concat()).done();
+        fs::read_to_string(&page).unwrap().contains("Of the keys in the table ")
+    };
+    assert!(sentence(&["--no-exact"]));
+    assert!(!sentence(&[]));
+}
+
+#[test]
 fn the_bytes_of_logs_are_said_to_be_missing() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("flows.csv");
