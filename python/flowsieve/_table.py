@@ -169,16 +169,13 @@ class Table(Rows):
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """The rows as dictionaries."""
-        columns: dict[str, list[Any]] = {}
-        for name, kind in self._native.types():
-            # A moment is in two columns, as an integer and as a time, which is the same integer here.
-            twin = columns.get(f"{name}_ns") if kind.startswith("timestamp") else None
-            columns[name] = self._native.column(name, start, stop) if twin is None else twin
+        rows: list[dict[str, Any]] = []
+        make = _maker(tuple(self.columns))
         # Dictionaries of numbers and texts are in no cycle, and looking for some takes a quarter of the time.
         looks = gc.isenabled()
         gc.disable()
         try:
-            rows: list[dict[str, Any]] = _maker(tuple(columns))(zip(*columns.values()))
+            self._native.take_rows(lambda *columns: rows.extend(make(zip(*columns))), start, len(self) if stop is None else stop)
         finally:
             if looks:
                 gc.enable()

@@ -12,16 +12,19 @@ use arrow_array::{
 };
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyString, PyTuple};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Value for `pickle`: a function that creates the object, and its arguments.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
+
+/// Rows that become Python objects at a time.
+const AT_ONCE: usize = 1 << 11;
 
 /// Rows of a result.
 #[pyclass(module = "flowsieve._native", frozen)]
@@ -39,6 +42,11 @@ impl Table {
     /// Returns the rows in the types of the schema.
     pub(crate) fn batches(&self) -> impl Iterator<Item = RecordBatch> {
         self.batches.iter().map(|batch| unpacked_batch(batch, &self.schema))
+    }
+
+    /// Returns a column of a batch in the type of the schema.
+    fn unpacked(&self, batch: &RecordBatch, place: usize) -> ArrayRef {
+        unpacked(batch.column(place), self.schema.field(place).data_type())
     }
 
     /// Returns these rows, without copying them.
@@ -66,23 +74,50 @@ impl Table {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// Returns the values of a column in these rows; times are nanoseconds since 1970.
-    #[pyo3(signature = (name, start = 0, stop = None))]
-    fn column<'py>(
-        &self,
-        py: Python<'py>,
-        name: &str,
-        start: usize,
-        stop: Option<usize>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let column =
-            self.schema.index_of(name).map_err(|_| PyKeyError::new_err(name.to_owned()))?;
-        let kind = self.schema.field(column).data_type();
+    /// Returns the values of a column; times are nanoseconds since 1970.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let place = self.schema.index_of(name).map_err(|_| PyKeyError::new_err(name.to_owned()))?;
         let (mut values, mut words) = (Vec::new(), Words::default());
-        for batch in self.range(start, stop.unwrap_or(usize::MAX)) {
-            append(py, &unpacked(batch.column(column), kind), &mut values, &mut words)?;
+        for batch in &self.batches {
+            append(py, &self.unpacked(batch, place), &mut values, &mut words)?;
         }
         PyList::new(py, values)
+    }
+
+    /// Calls `take` with all columns of some rows at a time, so few that what was created is still in
+    /// the cache. A time and its integer are the same list.
+    fn take_rows<'py>(
+        &self,
+        py: Python<'py>,
+        take: &Bound<'py, PyAny>,
+        start: usize,
+        stop: usize,
+    ) -> PyResult<()> {
+        let twin = |field: &Arc<Field>| match field.data_type() {
+            DataType::Timestamp(..) => self.schema.index_of(&format!("{}_ns", field.name())).ok(),
+            _ => None,
+        };
+        let twins: Vec<Option<usize>> = self.schema.fields().iter().map(twin).collect();
+        let mut words: Vec<Words<'_>> = twins.iter().map(|_| Words::default()).collect();
+        for batch in self.range(start, stop) {
+            for first in (0..batch.num_rows()).step_by(AT_ONCE) {
+                let rows = batch.slice(first, AT_ONCE.min(batch.num_rows() - first));
+                let mut columns: Vec<Bound<'_, PyList>> = Vec::with_capacity(twins.len());
+                for (place, words) in words.iter_mut().enumerate() {
+                    let twin = twins[place].and_then(|twin| columns.get(twin).cloned());
+                    columns.push(match twin {
+                        Some(twin) => twin,
+                        None => {
+                            let mut values = Vec::with_capacity(rows.num_rows());
+                            append(py, &self.unpacked(&rows, place), &mut values, words)?;
+                            PyList::new(py, values)?
+                        }
+                    });
+                }
+                take.call1(PyTuple::new(py, columns)?)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the bytes of the rows in memory. What columns share counts once.
@@ -204,7 +239,7 @@ pub(crate) fn stream_capsule(
 }
 
 /// A dictionary and its words as Python objects, created on first use: a few rows of a large table
-/// use few words. Batches share it.
+/// use few words. Rows of the same column share it.
 type Words<'py> = (Option<ArrayRef>, Vec<Option<Bound<'py, PyAny>>>);
 
 /// Appends the values of a column as Python objects.

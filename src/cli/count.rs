@@ -118,7 +118,7 @@ struct FilterArgs {
 
     /// Memory of the filter for one slice, such as 64KiB [default: 256KiB]
     ///
-    /// An overfull dleft filter takes up to 1/56 of it and 1 KiB more, for elements without a cell.
+    /// An overfull dleft filter takes up to 1/12 of it and 1 KiB more, for elements without a cell.
     #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "fpr")]
     memory: Option<u64>,
 

@@ -3,7 +3,7 @@
 use super::busy::{Busy, Hosts, busy};
 use super::captures::{ExperimentCapture, count_capture};
 use super::result::{ChartScale, Curve, CurveKind};
-use super::statistics::mean_of;
+use super::statistics::{ENOUGH_RUNS, mean_of};
 use super::{Experiment, Found, Settings};
 use crate::elements::ElementKind;
 use crate::filters::sizing::best_probes;
@@ -131,7 +131,8 @@ fn add_errors(
         .cell(format!("{name}: CMDBF nearer by, k = {probes}"))
         .unit("points")
         .measured(points);
-    if probes == PROBES {
+    // A few seconds say little of their spread, and one says nothing.
+    if probes == PROBES && mdbf.len() >= ENOUGH_RUNS {
         cell.claimed(PAPER_POINTS, ABOUT.0, ABOUT.1).because(
             "another trace; what MDBF loses depends on how often hosts talk to several others",
         );

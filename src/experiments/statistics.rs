@@ -3,7 +3,7 @@
 use super::result::Measured;
 
 /// Runs from which on their spread is taken as a measure of the error.
-const ENOUGH_RUNS: usize = 10;
+pub(super) const ENOUGH_RUNS: usize = 10;
 
 /// Returns the mean of independent runs with its standard error.
 pub(super) fn mean_of(runs: &[f64]) -> Measured {

@@ -125,6 +125,12 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
             "the values of the sample are unevenly spread, for which the formula of a matrix does not hold: its rate is higher".into(),
         );
     }
+    let is_bound = |attribute: usize| request.elements.origin(1_u32 << attribute) == Origin::Bound;
+    if (0..chosen.sizes.len()).any(is_bound) {
+        row.notes.push(
+            "computed for as many values of each attribute as it can have; with fewer its rate is higher: state them, such as --expect src=1000, or measure them with --sample".into(),
+        );
+    }
     let apart = occurring_apart(request, &row);
     if !holds(&row, apart) {
         let share = match apart {

@@ -40,7 +40,7 @@
 //! [`DleftFilter::stashed`] and [`DleftFilter::given_up`] return both numbers. At up to 89 % of the
 //! cells nothing overflows; at 95 % it is 0.12 % of the elements. [`super::sizing::dleft_given_up`]
 //! predicts how many buckets are given up. The additional memory of an overfull filter, at most
-//! 1/56 of the buckets' and 1 KiB, is not in its size but in its [`FilterStats`].
+//! 1/12 of the buckets' and 1 KiB, is not in its size but in its [`FilterStats`].
 //!
 //! # Formulas
 //!
