@@ -200,8 +200,7 @@ impl CompareReport<'_> {
             let [a, b] = [a?, b?].map(|entry| comparison.slice_errors(entry, kind));
             let slices = comparison.slices.iter().zip(a.iter().zip(&b));
             let points = slices.filter_map(|(slice, (a, b))| {
-                let y = (*a)?.abs() - (*b)?.abs();
-                Some(Point::new(slice.exact? as f64 / size as f64, y))
+                Some(Point::new(slice.exact? as f64 / size as f64, (*a)? - (*b)?))
             });
             let mut points: Vec<Point> = points.collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));

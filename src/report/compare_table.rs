@@ -323,9 +323,8 @@ fn by_size(report: &CompareReport<'_>, pair: [Contender; 2]) -> TableView {
     let rows = order.chunks(third).map(|slices| {
         let (least, most) = (slices[0].0, slices[slices.len() - 1].0);
         let means = errors.iter().map(|errors| {
-            let own =
-                slices.iter().filter_map(|&(_, number)| errors.get(number).copied().flatten());
-            let own: Vec<f64> = own.map(f64::abs).collect();
+            let of = |&(_, number): &(u64, usize)| errors.get(number).copied().flatten();
+            let own: Vec<f64> = slices.iter().filter_map(of).collect();
             let mean = own.iter().sum::<f64>() / own.len() as f64;
             or_dash((!own.is_empty()).then_some(mean), short_percent)
         });

@@ -290,7 +290,7 @@ impl CompareReport<'_> {
             let slices = errors.zip(&self.comparison.slices);
             let large: Vec<f64> = slices
                 .filter(|(_, slice)| slice.exact >= Some(SMALL))
-                .filter_map(|(error, _)| Some(error?.abs()))
+                .filter_map(|(error, _)| error)
                 .collect();
             let mean = large.iter().sum::<f64>() / large.len() as f64;
             mean.is_finite().then(|| format!("{} {}", contender.name(), short_percent(mean)))

@@ -856,6 +856,15 @@ fn the_pair_is_judged_seed_by_seed() {
     }
     let hll = Contender::Plain(Structure::Hll);
     assert!(comparison.verdict([PAIR[0], hll], 4080, CountKind::Raw).result.is_err());
+    // Errors of both signs do not cancel out in a slice.
+    let sketch = comparison.entry(hll, 480).unwrap();
+    let errors = comparison.slice_errors(sketch, CountKind::Estimate);
+    for (number, slice) in comparison.slices.iter().enumerate() {
+        let exact = slice.exact.unwrap() as f64;
+        let off = sketch.replicates.iter().map(|it| (it.estimates[number] - exact).abs() / exact);
+        let mean = off.sum::<f64>() / f64::from(seeds);
+        assert!((errors[number].unwrap() - mean).abs() < 1e-12);
+    }
     // Without equal memory there is no verdict.
     let dleft = Contender::from(FilterKind::Dleft);
     let unequal = comparison.verdict([PAIR[0], dleft], 480, CountKind::Raw).result.unwrap_err();

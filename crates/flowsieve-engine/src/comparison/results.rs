@@ -455,14 +455,14 @@ impl Comparison {
         })
     }
 
-    /// Returns the mean error over the replicates in each slice that is judged; signed.
+    /// Returns the mean over the replicates of the absolute error in each slice that is judged.
     pub fn slice_errors(&self, entry: &Entry, kind: CountKind) -> Vec<Option<f64>> {
         let slices = self.slices.iter().enumerate();
         let errors = slices.map(|(number, slice)| {
             let exact = slice.exact.filter(|_| slice.judged)? as f64;
             let mut sum = 0.0;
             for replicate in &entry.replicates {
-                sum += replicate.count(kind, number)? - exact;
+                sum += (replicate.count(kind, number)? - exact).abs();
             }
             Some(sum / exact / entry.replicates.len() as f64)
         });
@@ -496,8 +496,8 @@ impl Comparison {
             let [a, b] = [a, b].map(|entry| self.slice_errors(entry, kind));
             for (a, b) in a.iter().zip(&b) {
                 let (Some(a), Some(b)) = (a, b) else { continue };
-                verdict.slices_nearer[0] += u64::from(a.abs() < b.abs());
-                verdict.slices_nearer[1] += u64::from(b.abs() < a.abs());
+                verdict.slices_nearer[0] += u64::from(a < b);
+                verdict.slices_nearer[1] += u64::from(b < a);
             }
         }
         verdict
