@@ -386,10 +386,10 @@ fn nearer_sentence(
     }
     let [low, high] = [near, far].map(|it| interval(row, judged, it));
     let nearer = judged.seeds_nearer[near];
-    let seeds = if judged.is_constant {
-        format!("the same difference in all {} seeds", judged.seeds)
-    } else {
+    let seeds = if judged.difference.low < judged.difference.high {
         format!("in {nearer} of {} seeds", judged.seeds)
+    } else {
+        format!("the same difference in all {} seeds", judged.seeds)
     };
     let (count, error) = (row.verdict.count.words(), row.verdict.count.error_words());
     let [near, far] = [names[near], names[far]];

@@ -1,6 +1,6 @@
 //! The results of a comparison as plain data, and figures derived from them.
 
-use super::statistics::{Crossover, Interval, LEVEL, PairJudgement, Rule, best_set, crossovers};
+use super::statistics::{Crossover, Interval, LEVEL, PairJudgement, Rule, crossovers};
 use super::truth::Floors;
 use super::{ComparePlan, Contender};
 use crate::filters::FilterKind;
@@ -560,7 +560,8 @@ impl Comparison {
         let errors = can_be.map(|entry| (entry, self.primary_errors(entry, kind)));
         let errors: Vec<_> = errors.filter(|(_, errors)| !errors.is_empty()).collect();
         let numbers: Vec<&[f64]> = errors.iter().map(|(_, errors)| &errors[..]).collect();
-        let best = best_set(&numbers).into_iter().zip(&errors);
+        let best = self.rule.best_set(&numbers, kind == CountKind::Estimate);
+        let best = best.into_iter().zip(&errors);
         best.filter(|(is_best, _)| *is_best).map(|(_, (entry, _))| *entry).collect()
     }
 
