@@ -78,7 +78,8 @@ impl Interval {
         let freedom = if freedom < 4.0 * n { freedom.min(n).max(3.0) } else { freedom };
         let end = |t: f64| {
             let root = 1.0 - 2.0 / (9.0 * freedom) + t * (2.0 / (9.0 * freedom)).sqrt();
-            value / root.powi(3)
+            // Two or three numbers have no upper end.
+            value / root.max(0.0).powi(3)
         };
         Self { value, low: end(t), high: end(-t) }
     }
@@ -354,6 +355,7 @@ mod tests {
             assert!((930..=990).contains(&held), "{seeds} {slices}: {held}");
         }
         assert_eq!(Interval::of_squares(&[2.0; 3], LEVEL), Interval::new(&[2.0; 3], LEVEL));
+        assert!(Interval::of_squares(&[1.0, 2.0], LEVEL).high.is_infinite());
         let rare = Interval::of_squares(&[0.0, 0.0, 0.0, 0.0, 1.0], LEVEL);
         assert!(0.0 < rare.low && rare.high.is_finite(), "{rare:?}");
     }
