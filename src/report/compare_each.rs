@@ -8,7 +8,7 @@ use super::compare_model::{
 };
 use super::compare_table::{by_load, load};
 use super::compare_words::{
-    file_name, in_percent, main_kind, margin_words, program_words, seeds_of, variant_words,
+    file_name, in_percent, main_kind, margin_words, program_words, seeds_of, size_of, variant_words,
 };
 use super::complete::CompleteReport;
 use super::document::{Block, Document, TableView, Wrapping};
@@ -283,7 +283,7 @@ impl<'a> EachReport<'a> {
         let notes = self.captures.iter().filter_map(|capture| {
             let row = capture.verdicts.iter().find(|row| row.judged().is_none())?;
             let why = row.verdict.result.as_ref().err()?;
-            Some(format!("{}: {why}.", capture.capture.name))
+            Some(format!("{} at {}: {why}.", capture.capture.name, size_of(row)))
         });
         let shortcomings = shortcomings(self.inputs, self.interrupted);
         let notes = notes.chain([program_words(&self.command)]).chain(shortcomings);

@@ -193,13 +193,17 @@ impl CompareReport<'_> {
         if !words.is_empty() {
             return Some(format!("Nearer: {}.", words.join("; ")));
         }
-        let judged = || rows.iter().filter_map(|row| Some(row.judged()?.verdict));
-        let near = judged().find(|verdict| verdict.is_nearer())?;
-        let turned = judged().any(|verdict| verdict.is_nearer() && verdict != near);
-        let open = judged().any(|verdict| verdict == Verdict::Open);
+        let judged = || rows.iter().filter_map(VerdictRow::judged);
+        let near = judged().find(|it| it.verdict.is_nearer())?.joint.value;
+        let turned = |it: &PairJudgement| it.joint.low * near < 0.0 && it.joint.high * near < 0.0;
+        let open = judged().any(|it| it.verdict == Verdict::Open);
+        // Within the margin, too, the other one may be nearer for certain.
+        let slightly = judged().any(|it| it.verdict == Verdict::NoMatter && turned(it));
+        let turned = judged().any(|it| it.verdict.is_nearer() && turned(it));
         (judged().count() > 1 && !turned).then(|| {
+            let matters = if slightly { " that matters" } else { "" };
             let decided = if open { " where it is decided" } else { "" };
-            format!("No crossover{decided}.")
+            format!("No crossover{matters}{decided}.")
         })
     }
 
@@ -359,10 +363,12 @@ pub(super) fn verdict_sentences(rows: &[VerdictRow], plan: &ComparePlan) -> Vec<
     sentences.extend(no_matter_sentence(&of(Verdict::NoMatter), &elements));
     sentences.extend(same_sentence(&of(Verdict::Same), rows));
     sentences.extend(open_sentence(&of(Verdict::Open)));
-    let none = rows.iter().find_map(|row| Some((row, row.verdict.result.as_ref().err()?)));
-    sentences.extend(none.map(|(row, why)| {
-        let all = rows.iter().all(|row| row.verdict.result.is_err());
-        let at = if all { String::new() } else { format!(" at {}", size_of(row)) };
+    let why = |row: &VerdictRow| row.verdict.result.clone().err();
+    let alike = rows.chunk_by(|a, b| why(a) == why(b));
+    let unjudged = alike.filter_map(|rows| Some((rows, why(&rows[0])?))).take(LISTED);
+    sentences.extend(unjudged.map(|(same, why)| {
+        let sizes = listed(&same.iter().map(size_of).collect::<Vec<_>>());
+        let at = if same.len() == rows.len() { String::new() } else { format!(" at {sizes}") };
         format!("{} and {} cannot be compared{at}: {why}.", names[0], names[1])
     }));
     sentences
@@ -429,16 +435,14 @@ fn open_sentence(rows: &Judged<'_>) -> Option<String> {
     let &(row, judged) = rows.first()?;
     let range = match row.verdict.count {
         CountKind::Raw if judged.joint.low.is_finite() => {
-            format!(" ({} points)", points(judged.joint))
+            format!(" ({}{} points)", at(row, rows), points(judged.joint))
         }
         _ => String::new(),
     };
-    let more = if judged.seeds < 30 { 30 } else { 100 };
-    let seeds = match judged.seeds {
-        1 => "1 seed does".to_owned(),
-        seeds => format!("{seeds} seeds do"),
-    };
-    Some(format!("At {} {seeds} not decide{range}; try `--seeds {more}`.", list_of(rows)))
+    let more = [30, 100].into_iter().find(|&more| judged.seeds < more);
+    let more = more.map_or(String::new(), |more| format!("; try `--seeds {more}`"));
+    let seeds = seeds_of(judged.seeds) + if judged.seeds == 1 { " does" } else { " do" };
+    Some(format!("At {} {seeds} not decide{range}{more}.", list_of(rows)))
 }
 
 /// Returns the size of a row, if it is one of several.

@@ -570,6 +570,18 @@ fn the_first_sentences_are_the_verdicts() {
     assert!(!open.contains("crossover"), "{open}");
     let equal = table(&["--memory", "60KiB", "--pair", "bloom,subset"]);
     assert!(equal.contains("At 60 KiB both counts are the same in all "), "{equal}");
+    let range = ["--memory", "96,128", "--seeds", "2", "--pair", "bloom,subset"];
+    let range = table(&range);
+    assert!(range.contains("2 seeds do not decide (at 96 B -"), "{range}");
+    let many = table(&["--memory", "64", "--margin", "0", "--seeds", "101"]);
+    assert!(many.contains("101 seeds do not decide (-0.2 to +0.1 points). mdbf"), "{many}");
+    // Five seeds are enough for a loss that the trace alone decides.
+    let floor = table(&["--setting", "array", "--bits", "32768", "--seeds", "5"]);
+    assert!(floor.contains("cmdbf's raw count is nearer: mean error 0 % against"), "{floor}");
+    assert!(floor.contains("the same difference in all 5 seeds."), "{floor}");
+    let whys = table(&["--memory", "48,200", "--seeds", "2", "--pair", "dleft,cuckoo"]);
+    assert!(whys.contains("cannot be compared at 48 B: dleft: a dleft filter needs"), "{whys}");
+    assert!(whys.contains("cannot be compared at 200 B: they do not have the same"), "{whys}");
     let one = table(&["--memory", "480", "--seeds", "1"]);
     assert!(one.contains("1 seed does not decide"), "{one}");
     let unfit = table(&["--memory", "1"]);
