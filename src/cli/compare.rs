@@ -84,7 +84,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     counts: bool,
 
-    /// A table by slices of few, some and many elements, or by elements per byte
+    /// A table by slices of few, some and many elements (without --each), or by elements per byte
     #[arg(long, value_name = "GROUPS", value_parser = groupings(), help_heading = "Output", hide_short_help = true)]
     by: Option<Grouping>,
 
@@ -440,9 +440,9 @@ impl CompareArgs {
         if self.each && self.filter.is_empty() {
             all.truncate(2);
         }
-        if self.each && all.len() != 2 {
+        if self.each && (all.len() != 2 || self.by == Some(Grouping::Size)) {
             return Err(UsageError::new(
-                "--each compares two structures on each capture; --filter bloom,subset works",
+                "--each compares two structures on each capture, without --by size; --filter bloom,subset --by load works",
             ));
         }
         Ok(all)

@@ -635,8 +635,8 @@ fn each_capture_has_a_letter_and_all_are_counted() {
     {
         assert!(table.contains(word), "no `{word}` in: {table}");
     }
-    for filters in ["mdbf", "mdbf,cmdbf,bloom"] {
-        let refused = flowsieve(&["compare", "--each", "--filter", filters, CAPTURE]);
+    for refused in [["--filter", "mdbf"], ["--filter", "mdbf,cmdbf,bloom"], ["--by", "size"]] {
+        let refused = flowsieve(&[&["compare", "--each"], &refused[..], &[CAPTURE]].concat());
         assert_eq!(refused.code, Some(2));
         refused.sentence();
     }
