@@ -3,7 +3,7 @@
 
 use super::cell::{Decimal, Time};
 use super::column::{Columns, columns};
-use super::compare_model::{CompareReport, finite};
+use super::compare_model::{CompareReport, end, finite};
 use super::compare_words::{digests, program_words};
 use super::count_combinations::{StoredCombination, stored_columns};
 use super::number::grouped;
@@ -180,9 +180,10 @@ pub(super) fn error_columns() -> Columns<ErrorRow> {
         value = finite(row.errors.error.value),
             "`raw`: mean absolute error over slices and replicates; `estimate`: root mean square error",
             unit("share");
-        low = finite(row.errors.error.low), "lower end of its interval of 95 %",
+        low = end(row.errors.error, row.errors.error.low),
+            "lower end of its interval of 95 %; null where all replicates agree",
             unit("share");
-        high = finite(row.errors.error.high), "upper end", unit("share");
+        high = end(row.errors.error, row.errors.error.high), "upper end", unit("share");
         lost = Decimal(row.errors.lost),
             "share of all elements that is missing: slices weigh by their elements", unit("share");
         worst = Decimal(row.errors.worst),

@@ -402,10 +402,10 @@ fn the_best_k_says_what_it_turns() {
 
 #[test]
 fn equal_arrays_are_the_setting_of_the_paper() {
-    let options = ["--setting", "array", "--bits", "512,2048", "--seeds", "5", CAPTURE];
+    let options = ["--setting", "array", "--bits", "512,2048,32768", "--seeds", "5", CAPTURE];
     let document = compared(&options);
     assert_eq!(document["parameters"]["setting"], "array");
-    assert_eq!(document["parameters"]["array_bits"], serde_json::json!([512, 2048]));
+    assert_eq!(document["parameters"]["array_bits"], serde_json::json!([512, 2048, 32768]));
     assert!(document["parameters"]["memory_bytes"].is_null());
     for structure in document["structures"].as_array().unwrap() {
         assert_eq!(structure["probes"], 4);
@@ -417,6 +417,15 @@ fn equal_arrays_are_the_setting_of_the_paper() {
         ["memory_used_bytes_a", "memory_used_bytes_b"].map(|it| verdict[it].as_u64().unwrap());
     assert_eq!(used, [128, 192]);
     assert_eq!(verdict["verdict"], "b");
+    assert!(verdict["difference_low"].is_number() && verdict["mean_a"]["high"].is_number());
+    // Where all seeds agree there is no interval.
+    let agreed = &document["verdicts"][2];
+    assert_eq!((&agreed["array_bits"], &agreed["verdict"]), (&json!(32768), &json!("b")));
+    assert!(agreed["difference"].is_number() && agreed["mean_a"]["value"].is_number());
+    for none in ["difference_low", "difference_high", "difference_low_joint"] {
+        assert!(agreed[none].is_null(), "{agreed}");
+    }
+    assert!(agreed["mean_a"]["low"].is_null() && agreed["mean_b"]["high"].is_null(), "{agreed}");
     let table = flowsieve(&[&["compare"], &options[..]].concat()).done();
     let table = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(table.contains("m = 512") && table.contains("arrays of equal size"), "{table}");
