@@ -94,7 +94,7 @@ pub enum LoadError {
 pub enum UnionError {
     /// Together, two chains have more links than a chain may have.
     #[error(
-        "scalable filters have a union only if it has at most {most} links in a shard, not {links}; count the captures together, or save each with more memory (--memory)"
+        "scalable filters unite or intersect only if together they have at most {most} links in a shard, not {links}; count the captures together, or save each with more memory (--memory)"
     )]
     Links {
         /// Links that the union would have.
@@ -104,16 +104,16 @@ pub enum UnionError {
     },
     /// Structures or parameters differ.
     #[error(
-        "filters have a union only if they have the same structure and the same parameters; `flowsieve filter info` shows them"
+        "filters unite or intersect only if they have the same structure and the same parameters; `flowsieve filter info` shows them"
     )]
     Parameters,
     /// The seeds differ.
-    #[error("filters have a union only if they were made with the same seed (--seed)")]
+    #[error("filters unite or intersect only if they were made with the same seed (--seed)")]
     Seed,
     /// The numbers of shards differ.
-    #[error("filters have a union only if they have the same number of shards (--shards)")]
+    #[error("filters unite or intersect only if they have the same number of shards (--shards)")]
     Shards,
     /// The labels differ.
-    #[error("filters have a union only if they hold elements of the same kind and rule")]
+    #[error("filters unite or intersect only if they hold elements of the same kind and rule")]
     Label,
 }

@@ -380,7 +380,7 @@ fn a_union_of_too_many_links_is_refused_as_a_whole() {
     assert!(matches!(error, UnionError::Links { most: 2, links } if links > 2));
     assert_eq!(
         error.to_string(),
-        "scalable filters have a union only if it has at most 2 links in a shard, not 3; count the captures together, or save each with more memory (--memory)"
+        "scalable filters unite or intersect only if together they have at most 2 links in a shard, not 3; count the captures together, or save each with more memory (--memory)"
     );
     assert_eq!(bytes_of(&filter), before);
     // With fewer elements in the second shard there is room.
