@@ -1,6 +1,6 @@
 //! Rows in memory, for any library that takes Arrow.
 
-use crate::packed::{batch_of, packed_batches, unpacked, unpacked_batch};
+use crate::packed::{batch_of, community_id, packed_batches, unpacked, unpacked_batch};
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{
@@ -44,9 +44,24 @@ impl Table {
         self.batches.iter().map(|batch| unpacked_batch(batch, &self.schema))
     }
 
-    /// Returns a column of a batch in the type of the schema.
-    fn unpacked(&self, batch: &RecordBatch, place: usize) -> ArrayRef {
-        unpacked(batch.column(place), self.schema.field(place).data_type())
+    /// Appends a column of a batch as Python objects.
+    fn append<'py>(
+        &self,
+        py: Python<'py>,
+        (batch, place): (&RecordBatch, usize),
+        values: &mut Vec<Bound<'py, PyAny>>,
+        words: &mut Words<'py>,
+    ) -> PyResult<()> {
+        let column = batch.column(place);
+        if let Some(hashes) = column.as_fixed_size_binary_opt() {
+            let mut text = String::new();
+            values.extend(hashes.iter().map(|hash| match hash {
+                Some(hash) => PyString::new(py, community_id(hash, &mut text)).into_any(),
+                None => py.None().into_bound(py),
+            }));
+            return Ok(());
+        }
+        append(py, &unpacked(column, self.schema.field(place).data_type()), values, words)
     }
 
     /// Returns these rows, without copying them.
@@ -79,7 +94,7 @@ impl Table {
         let place = self.schema.index_of(name).map_err(|_| PyKeyError::new_err(name.to_owned()))?;
         let (mut values, mut words) = (Vec::new(), Words::default());
         for batch in &self.batches {
-            append(py, &self.unpacked(batch, place), &mut values, &mut words)?;
+            self.append(py, (batch, place), &mut values, &mut words)?;
         }
         PyList::new(py, values)
     }
@@ -109,7 +124,7 @@ impl Table {
                         Some(twin) => twin,
                         None => {
                             let mut values = Vec::with_capacity(rows.num_rows());
-                            append(py, &self.unpacked(&rows, place), &mut values, words)?;
+                            self.append(py, (&rows, place), &mut values, words)?;
                             PyList::new(py, values)?
                         }
                     });
