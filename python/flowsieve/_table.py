@@ -149,7 +149,9 @@ class Table(Rows):
     def __getitem__(self, wanted: str | int | slice | list[str]) -> Any:
         """A column as a list, a row as a dictionary, or a table of some rows or columns. Times are nanoseconds since 1970."""
         if isinstance(wanted, str):
-            return self._native.column(wanted)
+            column: list[Any] = []
+            self._native.select([wanted]).take_rows(column.extend, 0, len(self))
+            return column
         if isinstance(wanted, slice):
             start, stop, step = wanted.indices(len(self))
             if step != 1:

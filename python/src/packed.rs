@@ -122,19 +122,16 @@ pub(crate) fn unpacked(column: &ArrayRef, kind: &DataType) -> ArrayRef {
         (DataType::FixedSizeBinary(_), DataType::Utf8) => {
             let (mut texts, mut text) = (StringBuilder::new(), String::new());
             for hash in column.as_fixed_size_binary() {
-                texts.append_option(hash.map(|hash| community_id(hash, &mut text)));
+                text.replace_range(.., COMMUNITY_ID.0);
+                texts.append_option(hash.map(|hash| {
+                    STANDARD.encode_string(hash, &mut text);
+                    &text
+                }));
             }
             Arc::new(texts.finish())
         }
         _ => Arc::clone(column),
     }
-}
-
-/// Writes the Community ID with this hash into `text`.
-pub(crate) fn community_id<'text>(hash: &[u8], text: &'text mut String) -> &'text str {
-    text.replace_range(.., COMMUNITY_ID.0);
-    STANDARD.encode_string(hash, text);
-    text
 }
 
 /// Returns the hashes of Community IDs; `None` unless all texts are some.

@@ -1,6 +1,6 @@
 //! Rows in memory, for any library that takes Arrow.
 
-use crate::packed::{batch_of, community_id, packed_batches, unpacked, unpacked_batch};
+use crate::packed::{batch_of, packed_batches, unpacked, unpacked_batch};
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{
@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -44,24 +44,26 @@ impl Table {
         self.batches.iter().map(|batch| unpacked_batch(batch, &self.schema))
     }
 
-    /// Appends a column of a batch as Python objects.
-    fn append<'py>(
+    /// Returns all columns as lists. A time and its integer are the same one.
+    fn lists<'py>(
         &self,
         py: Python<'py>,
-        (batch, place): (&RecordBatch, usize),
-        values: &mut Vec<Bound<'py, PyAny>>,
-        words: &mut Words<'py>,
-    ) -> PyResult<()> {
-        let column = batch.column(place);
-        if let Some(hashes) = column.as_fixed_size_binary_opt() {
-            let mut text = String::new();
-            values.extend(hashes.iter().map(|hash| match hash {
-                Some(hash) => PyString::new(py, community_id(hash, &mut text)).into_any(),
-                None => py.None().into_bound(py),
-            }));
-            return Ok(());
+        rows: &RecordBatch,
+        words: &mut [Words<'py>],
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let mut lists: Vec<Bound<'_, PyList>> = Vec::with_capacity(words.len());
+        for (place, (field, words)) in self.schema.fields().iter().zip(words).enumerate() {
+            let is_time = matches!(field.data_type(), DataType::Timestamp(..));
+            let twin = self.schema.index_of(&format!("{}_ns", field.name())).ok();
+            if let Some(twin) = twin.filter(|_| is_time).and_then(|twin| lists.get(twin)) {
+                lists.push(twin.clone());
+                continue;
+            }
+            let mut values = Vec::with_capacity(rows.num_rows());
+            append(py, &unpacked(rows.column(place), field.data_type()), &mut values, words)?;
+            lists.push(PyList::new(py, values)?);
         }
-        append(py, &unpacked(column, self.schema.field(place).data_type()), values, words)
+        PyTuple::new(py, lists)
     }
 
     /// Returns these rows, without copying them.
@@ -89,18 +91,8 @@ impl Table {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// Returns the values of a column; times are nanoseconds since 1970.
-    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
-        let place = self.schema.index_of(name).map_err(|_| PyKeyError::new_err(name.to_owned()))?;
-        let (mut values, mut words) = (Vec::new(), Words::default());
-        for batch in &self.batches {
-            self.append(py, (batch, place), &mut values, &mut words)?;
-        }
-        PyList::new(py, values)
-    }
-
     /// Calls `take` with all columns of some rows at a time, so few that what was created is still in
-    /// the cache. A time and its integer are the same list.
+    /// the cache. Times are nanoseconds since 1970.
     fn take_rows<'py>(
         &self,
         py: Python<'py>,
@@ -108,28 +100,11 @@ impl Table {
         start: usize,
         stop: usize,
     ) -> PyResult<()> {
-        let twin = |field: &Arc<Field>| match field.data_type() {
-            DataType::Timestamp(..) => self.schema.index_of(&format!("{}_ns", field.name())).ok(),
-            _ => None,
-        };
-        let twins: Vec<Option<usize>> = self.schema.fields().iter().map(twin).collect();
-        let mut words: Vec<Words<'_>> = twins.iter().map(|_| Words::default()).collect();
+        let mut words: Vec<Words<'_>> = vec![Words::default(); self.schema.fields().len()];
         for batch in self.range(start, stop) {
             for first in (0..batch.num_rows()).step_by(AT_ONCE) {
                 let rows = batch.slice(first, AT_ONCE.min(batch.num_rows() - first));
-                let mut columns: Vec<Bound<'_, PyList>> = Vec::with_capacity(twins.len());
-                for (place, words) in words.iter_mut().enumerate() {
-                    let twin = twins[place].and_then(|twin| columns.get(twin).cloned());
-                    columns.push(match twin {
-                        Some(twin) => twin,
-                        None => {
-                            let mut values = Vec::with_capacity(rows.num_rows());
-                            self.append(py, (&rows, place), &mut values, words)?;
-                            PyList::new(py, values)?
-                        }
-                    });
-                }
-                take.call1(PyTuple::new(py, columns)?)?;
+                take.call1(self.lists(py, &rows, &mut words)?)?;
             }
         }
         Ok(())

@@ -120,17 +120,7 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
         (chosen.cells / 8.0).ceil(),
         matrix.rates(&chosen.sizes, chosen.probes),
     );
-    if request.skewed {
-        row.notes.push(
-            "the values of the sample are unevenly spread, for which the formula of a matrix does not hold: its rate is higher".into(),
-        );
-    }
-    let is_bound = |attribute: usize| request.elements.origin(1_u32 << attribute) == Origin::Bound;
-    if (0..chosen.sizes.len()).any(is_bound) {
-        row.notes.push(
-            "computed for as many values of each attribute as it can have; with fewer its rate is higher: state them, such as --expect src=1000, or measure them with --sample".into(),
-        );
-    }
+    row.notes.extend(doubts(request, chosen.sizes.len()).map(str::to_owned));
     let apart = occurring_apart(request, &row);
     if !holds(&row, apart) {
         let share = match apart {
@@ -159,6 +149,17 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
         ));
     }
     row
+}
+
+/// Returns why the rates of a matrix of this many attributes may be higher than computed.
+fn doubts(request: &PlanRequest, attributes: usize) -> impl Iterator<Item = &'static str> {
+    let is_bound = |attribute: usize| request.elements.origin(1_u32 << attribute) == Origin::Bound;
+    [
+        request.skewed.then_some("the values of the sample are unevenly spread, for which the formula of a matrix does not hold: its rate is higher"),
+        (0..attributes).any(is_bound).then_some("computed for as many values of each attribute as it can have; with fewer its rate is higher: state them, such as --expect src=1000, or measure them with --sample"),
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// Returns the weighted share of negatives of which all stored parts occur, if values come together
