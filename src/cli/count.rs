@@ -28,7 +28,9 @@ use flowsieve::filters::saved::{MAX_LABEL, SavedFilter};
 use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::pipeline::{CountExtras, CountPlan, CounterChoice, Observer, count};
 use flowsieve::planner::Goal;
-use flowsieve::report::{CountPage, CountParameters, CountReport, count_summary};
+use flowsieve::report::{
+    CountPage, CountParameters, CountReport, count_summary, slice_shortcomings,
+};
 use flowsieve::selection::SelectedPart;
 use flowsieve::top::{TopObserver, TopPlan};
 use flowsieve_engine::internal::Shown;
@@ -198,6 +200,9 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
         }),
         od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who)),
     ])?;
+    if !args.format.of(&args.output).says_all() {
+        run.note(slice_shortcomings(&summary.totals));
+    }
     let what = match &args.save_filter {
         Some(path) => format!("{PARTIAL}; {} was not saved", path.shown()),
         None => PARTIAL.to_owned(),

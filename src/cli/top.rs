@@ -13,7 +13,7 @@ use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::elements::ElementKind;
-use flowsieve::report::{TopPage, TopReport, top_summary};
+use flowsieve::report::{TopPage, TopReport, slice_shortcomings, top_summary};
 use flowsieve::top::{Question, RankBy, TopPlan, top};
 use std::path::PathBuf;
 
@@ -144,6 +144,9 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
         args.output.finish(run, written, || top_summary(&plan, &summary)),
         page.map_or(Ok(()), |page| args.page.write(run, html, page.finish(&plan, &summary))),
     ])?;
+    if !args.format.of(&args.output).says_all() {
+        run.note(slice_shortcomings(&summary.totals));
+    }
     Ok(run.end(&summary, args.speech, PARTIAL))
 }
 

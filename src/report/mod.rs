@@ -91,6 +91,7 @@ pub use plan_model::PlanReport;
 pub use record_batches::RecordBatches;
 #[cfg(feature = "reproduce")]
 pub use reproduce_model::{ReproduceReport, write_experiments};
+pub use run_view::slice_shortcomings;
 pub use terminal::TerminalStyle;
 pub use top_page::TopPage;
 pub use top_table::{TopReport, top_summary};

@@ -72,6 +72,13 @@ pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> 
     warnings
 }
 
+/// Returns a sentence if packets are in no slice.
+pub fn slice_shortcomings(totals: &Totals) -> Option<String> {
+    let packets = counted(totals.uncounted, "packet", "packets");
+    (totals.uncounted > 0)
+        .then(|| format!("{packets} in no slice, since they came too late; raise --delay"))
+}
+
 /// Packets that were read, and those without an element.
 pub(super) fn packets_read(totals: &Totals) -> Vec<Block> {
     let (packets, ip) = (counted(totals.packets, "packet", "packets"), grouped(totals.ip_packets));

@@ -37,6 +37,40 @@ fn a_pipe_beside_a_file_takes_its_place_in_time() {
     }
 }
 
+/// Files are read twice for packets out of order, a pipe is not; a name without a file is no pipe.
+#[test]
+fn a_missing_file_leaves_the_rows_of_the_others_as_they_are() {
+    let (_, bytes) = sample();
+    let places = record_offsets(&bytes);
+    let folder = tempfile::tempdir().unwrap();
+    let [shuffled, gone] =
+        ["shuffled.pcap", "gone.pcap"].map(|name| folder.path().join(name).display().to_string());
+    let order = (0..8_000).map(|number| number * 3_001 % 8_000);
+    let records = order.flat_map(|number| &bytes[places[number]..places[number + 1]]);
+    fs::write(&shuffled, bytes[..24].iter().chain(records).copied().collect::<Vec<u8>>()).unwrap();
+    for line in [
+        &["top", "--slice", "100ms"][..],
+        &["count", "--slice", "2s", "--every", "500ms"],
+        &["export", "--slice", "1s"],
+        &["flows", "--idle", "500ms"],
+        &["count", "--from", "+2s"],
+    ] {
+        let line = [line, &["--format", "csv"]].concat();
+        let whole = flowsieve(&[&line[..], &[&shuffled]].concat());
+        let beside = flowsieve(&[&line[..], &[&shuffled, &gone]].concat());
+        assert_eq!((whole.code, beside.code), (Some(0), Some(1)), "{line:?}: {}", beside.err);
+        assert_eq!(beside.out, whole.out, "{line:?}");
+        assert!(beside.err.contains("gone.pcap: no such file"), "{}", beside.err);
+    }
+    let piped =
+        feed(&["top", "--slice", "100ms", "--format", "csv", "-"], &fs::read(&shuffled).unwrap());
+    assert!(
+        piped.err.contains("packets in no slice, since they came too late; raise --delay"),
+        "{}",
+        piped.err
+    );
+}
+
 /// Their targets were missing from the result without a message.
 #[cfg(unix)]
 #[test]

@@ -88,12 +88,13 @@ impl Source {
         &self.path
     }
 
-    /// Returns whether it can be closed and opened again: a pipe cannot.
+    /// Returns whether it can be closed and opened again: a pipe cannot. A file that is missing can;
+    /// that it is must not change how the others are read.
     #[doc(hidden)]
     pub fn is_readable_twice(&self) -> bool {
         matches!(self.origin, Origin::File)
             && self.path != Path::new("-")
-            && fs::metadata(&self.path).is_ok_and(|data| data.is_file())
+            && fs::metadata(&self.path).map_or(true, |data| data.is_file() || data.is_dir())
     }
 
     /// Returns whether it can be opened again at its end, for another capture.
