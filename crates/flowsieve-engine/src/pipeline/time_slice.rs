@@ -72,6 +72,9 @@ impl SliceGrid {
     #[doc(hidden)]
     pub fn index(self, time_ns: i64) -> i64 {
         self.width_ns.map_or(0, |width| {
+            if let Some(since) = time_ns.checked_sub(self.origin_ns) {
+                return since.div_euclid(width);
+            }
             let since = i128::from(time_ns) - i128::from(self.origin_ns);
             // Beyond the range only for widths of a few nanoseconds and a first packet at its end.
             since.div_euclid(i128::from(width)).clamp(i128::from(i64::MIN), i128::from(i64::MAX))
