@@ -105,7 +105,7 @@ def compare(
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         threads: Threads; results do not depend on them [default: all processors]
         counts: The count of each slice and seed too, in JSON.
-        by: A table by slices of few, some and many elements, or by elements per byte.
+        by: A table by slices of few, some and many elements (without --each), or by elements per byte.
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
         od: Also count packets by origin and destination, by prefixes of this many bits.

@@ -440,9 +440,12 @@ impl CompareArgs {
         if self.each && self.filter.is_empty() {
             all.truncate(2);
         }
-        if self.each && (all.len() != 2 || self.by == Some(Grouping::Size)) {
+        if self.each && self.by == Some(Grouping::Size) {
+            return Err(UsageError::new("--each has no --by size; --by load works"));
+        }
+        if self.each && all.len() != 2 {
             return Err(UsageError::new(
-                "--each compares two structures on each capture, without --by size; --filter bloom,subset --by load works",
+                "--each compares two structures on each capture; --filter bloom,subset works",
             ));
         }
         Ok(all)

@@ -120,7 +120,7 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
         (chosen.cells / 8.0).ceil(),
         matrix.rates(&chosen.sizes, chosen.probes),
     );
-    row.notes.extend(doubts(request, chosen.sizes.len()).map(str::to_owned));
+    row.notes.extend(doubts(request));
     let apart = occurring_apart(request, &row);
     if !holds(&row, apart) {
         let share = match apart {
@@ -151,15 +151,20 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
     row
 }
 
-/// Returns why the rates of a matrix of this many attributes may be higher than computed.
-fn doubts(request: &PlanRequest, attributes: usize) -> impl Iterator<Item = &'static str> {
-    let is_bound = |attribute: usize| request.elements.origin(1_u32 << attribute) == Origin::Bound;
-    [
-        request.skewed.then_some("the values of the sample are unevenly spread, for which the formula of a matrix does not hold: its rate is higher"),
-        (0..attributes).any(is_bound).then_some("computed for as many values of each attribute as it can have; with fewer its rate is higher: state them, such as --expect src=1000, or measure them with --sample"),
-    ]
-    .into_iter()
-    .flatten()
+/// Returns why the rates of a matrix may be higher than computed.
+fn doubts(request: &PlanRequest) -> impl Iterator<Item = String> {
+    let skewed = "the values of the sample are unevenly spread, for which the formula of a matrix does not hold: its rate is higher";
+    let combined = request.wanted.iter().filter(|wanted| wanted.mask.count_ones() > 1);
+    let attributes = combined.fold(0, |all, wanted| all | wanted.mask);
+    let is_bound =
+        |one: &u32| attributes & one != 0 && request.elements.origin(*one) == Origin::Bound;
+    let bound = (0..u32::BITS).map(|attribute| 1 << attribute).find(is_bound).map(|one| {
+        format!(
+            "the rate of a combination is computed for as many values of {0} as there can be; with fewer it is higher: state them, such as --expect {0}=1000, or measure them with --sample",
+            request.name(one)
+        )
+    });
+    request.skewed.then(|| skewed.to_owned()).into_iter().chain(bound)
 }
 
 /// Returns the weighted share of negatives of which all stored parts occur, if values come together

@@ -312,6 +312,23 @@ fn a_matrix_is_not_recommended_where_values_are_skewed() {
     assert_eq!(recommended(&request), None);
 }
 
+/// Fewer values crowd the rows of a pair, and make a single attribute rarer.
+#[test]
+fn a_matrix_of_bounded_values_says_that_pairs_may_have_a_higher_rate() {
+    let says = |wanted: u32, n: &[(u32, u64)]| {
+        let request = request(2, &[(wanted, 1.0)], n, Goal::Memory { bytes: 1 << 15 });
+        let notes = row(&request, FilterKind::Cbfm).notes;
+        notes.iter().any(|note| note.contains("such as --expect 1=1000"))
+    };
+    let rate = |n: &[(u32, u64)]| {
+        let request = request(2, &[(3, 1.0)], n, Goal::Memory { bytes: 1 << 15 });
+        row(&request, FilterKind::Cbfm).weighted.unwrap()
+    };
+    let stated = [(3, 1_566), (1, 150), (2, 200)];
+    assert!(rate(&stated) > rate(&[(3, 1_566)]));
+    assert!(says(3, &[(3, 1_566)]) && !says(3, &stated) && !says(1, &[(3, 1_566)]));
+}
+
 /// One destination and one protocol: whoever knows the source knows three attributes, and a cut
 /// between the source and the port leaves nothing to say no.
 #[test]

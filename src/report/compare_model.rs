@@ -181,16 +181,16 @@ pub(super) fn interval_columns() -> Columns<Interval> {
     columns! { field interval: Interval;
         value = Decimal(interval.value), "mean over the replicates", unit("share");
         low = end(*interval, interval.low),
-            "lower end of its interval of 95 %; null for one replicate, and where all agree",
+            "lower end of its interval of 95 %; null for too few replicates, and where all agree",
             unit("share");
         high = end(*interval, interval.high), "upper end", unit("share");
     }
 }
 
-/// An end of an interval: none of a single replicate, or where all agree, since what is rare may not
+/// An end of an interval: none of too few replicates, or where all agree, since what is rare may not
 /// have occurred.
 pub(super) fn end(interval: Interval, end: f64) -> Option<Decimal> {
-    finite(end).filter(|_| interval.low < interval.high)
+    finite(end).filter(|_| interval.low < interval.high && interval.high.is_finite())
 }
 
 pub(super) fn finite(number: f64) -> Option<Decimal> {
@@ -264,10 +264,10 @@ pub(super) fn verdict_columns() -> Columns<VerdictRow> {
             "error of the first less that of the second; for estimates the difference of the mean squares",
             unit("share");
         difference_low = row.judged().and_then(|it| end(it.difference, it.difference.low)),
-            "lower end of its interval of 95 %, of differences paired by replicate; null where all are the same";
+            "lower end of its interval of 95 %, of differences paired by replicate; null for one replicate, and where all are the same";
         difference_high = row.judged().and_then(|it| end(it.difference, it.difference.high)), "upper end";
         difference_low_joint = row.judged().and_then(|it| end(it.joint, it.joint.low)),
-            "lower end of its interval at `level`, by which it is decided; null where all are the same";
+            "lower end of its interval at `level`, by which it is decided; null for one replicate, and where all are the same";
         difference_high_joint = row.judged().and_then(|it| end(it.joint, it.joint.high)), "upper end";
         seeds = row.judged().map(|it| it.seeds), "replicates";
         ..object("seeds_nearer", split_columns(), |row| {

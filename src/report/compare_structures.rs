@@ -181,7 +181,7 @@ pub(super) fn error_columns() -> Columns<ErrorRow> {
             "`raw`: mean absolute error over slices and replicates; `estimate`: root mean square error",
             unit("share");
         low = end(row.errors.error, row.errors.error.low),
-            "lower end of its interval of 95 %; null where all replicates agree",
+            "lower end of its interval of 95 %; null for too few replicates, and where all agree",
             unit("share");
         high = end(row.errors.error, row.errors.error.high), "upper end", unit("share");
         lost = Decimal(row.errors.lost),

@@ -74,9 +74,10 @@ pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> 
 
 /// Returns a sentence if packets are in no slice.
 pub fn slice_shortcomings(totals: &Totals) -> Option<String> {
-    let packets = counted(totals.uncounted, "packet", "packets");
-    (totals.uncounted > 0)
-        .then(|| format!("{packets} in no slice, since they came too late; raise --delay"))
+    let packets = counted(totals.uncounted, "packet is", "packets are");
+    (totals.uncounted > 0).then(|| {
+        format!("{packets} in no slice, since they came too late; in a file, which can be read twice, all count")
+    })
 }
 
 /// Packets that were read, and those without an element.

@@ -65,7 +65,7 @@ fn a_missing_file_leaves_the_rows_of_the_others_as_they_are() {
     let piped =
         feed(&["top", "--slice", "100ms", "--format", "csv", "-"], &fs::read(&shuffled).unwrap());
     assert!(
-        piped.err.contains("packets in no slice, since they came too late; raise --delay"),
+        piped.err.contains("packets are in no slice, since they came too late; in a file"),
         "{}",
         piped.err
     );

@@ -78,7 +78,7 @@ impl Interval {
         let freedom = if freedom < 4.0 * n { freedom.min(n).max(3.0) } else { freedom };
         let end = |t: f64| {
             let root = 1.0 - 2.0 / (9.0 * freedom) + t * (2.0 / (9.0 * freedom)).sqrt();
-            // Two or three numbers have no upper end.
+            // Two or three numbers may have no upper end.
             value / root.max(0.0).powi(3)
         };
         Self { value, low: end(t), high: end(-t) }
