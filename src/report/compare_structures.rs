@@ -231,7 +231,7 @@ pub(super) fn query_columns() -> Columns<QueryRow> {
         observed_fpr_std_error = row.result.std_error().map(Decimal),
             "its standard error if queries were independent";
         predicted_fpr = row.result.predicted().map(Decimal),
-            "what the formulas predict for the distinct values of each slice, all equally frequent; for a matrix that stores only parts of a combination, as if no part of two or more values occurred",
+            "what the formulas predict for the distinct values of each slice, all equally frequent; for a matrix that stores only parts of a combination, as if no part of two or more values occurred; null for `cmdbf-xor`, to which a pair and its reverse are one",
             unit("share");
     }
 }

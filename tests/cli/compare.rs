@@ -38,6 +38,14 @@ fn formats_have_the_documented_fields() {
     is_documented(&document["slices"][0], "**Compare: `slices`**");
     is_documented(&document["floors"][0], "**Compare: `floors`**");
     is_documented(&document["best_sets"][0], "**Compare: `best_sets`**");
+    let structures = document["structures"].as_array().unwrap();
+    let is_predicted = |filter: &str| {
+        let structure = structures.iter().find(|it| it["filter"] == filter).unwrap();
+        let mut queries = structure["queries"].as_array().unwrap().iter();
+        let whole = queries.find(|query| query["attributes"].as_array().unwrap().len() == 2);
+        !whole.unwrap()["predicted_fpr"].is_null()
+    };
+    assert!(is_predicted("cmdbf") && !is_predicted("cmdbf-xor"));
     let verdicts = document["verdicts"].as_array().unwrap();
     for verdict in verdicts {
         is_documented(verdict, "**Compare: `verdicts`**");

@@ -2,8 +2,8 @@
 
 use super::negatives::{QuestionSet, Questions};
 use crate::filters::{
-    Counter, CounterSpec, DigestColumns, Known, MembershipFilter, PatternAnswer, PatternColumns,
-    Query, Sighting,
+    Counter, CounterSpec, DigestColumns, FilterKind, Known, MembershipFilter, PatternAnswer,
+    PatternColumns, Query, Sighting,
 };
 
 /// Answer of a candidate for a slice under one set of hash functions.
@@ -45,6 +45,10 @@ impl Candidate {
         let values = questions.and_then(|questions| questions.values.as_ref());
         let predicted = |set: &QuestionSet| {
             let (spec, values) = (self.spec.filter()?, values?);
+            // To it (a, b) and (b, a) are one element, and nobody counted these.
+            if spec.kind() == FilterKind::CmdbfXor && set.mask == full {
+                return None;
+            }
             let expected = set.known.iter().map(|&(known, queries)| {
                 let rate = spec.rate(&Query {
                     mask: set.mask,

@@ -32,7 +32,9 @@ pub enum LoadError {
     )]
     Version(u16),
     /// The file ends before the filter does.
-    #[error("the saved filter is cut short: it ends at byte {length}, within {part}")]
+    #[error(
+        "the saved filter is cut short: it ends at byte {length}, within {part}; copy it again, or make it again"
+    )]
     CutShort {
         /// Bytes of the file.
         length: u64,
@@ -41,7 +43,7 @@ pub enum LoadError {
     },
     /// The file has another length than its head says.
     #[error(
-        "the saved filter has {length} bytes, and {claimed} by its head: it is cut short or damaged"
+        "the saved filter has {length} bytes, and {claimed} by its head: it is cut short or damaged; copy it again, or make it again"
     )]
     Length {
         /// Bytes of the file.
@@ -51,7 +53,7 @@ pub enum LoadError {
     },
     /// The parameters need more state than the file has.
     #[error(
-        "the saved filter is damaged: its parameters need {needed} bytes of state, and it has room for {room}"
+        "the saved filter is damaged: its parameters need {needed} bytes of state, and it has room for {room}; copy it again, or make it again"
     )]
     StateLength {
         /// Least bytes for these parameters.
@@ -60,7 +62,9 @@ pub enum LoadError {
         room: u64,
     },
     /// A part has a value that no filter writes.
-    #[error("the saved filter is damaged at byte {offset}: {reason}")]
+    #[error(
+        "the saved filter is damaged at byte {offset}: {reason}; copy it again, or make it again"
+    )]
     Damaged {
         /// Offset of the value, or just before it.
         offset: u64,
@@ -77,7 +81,7 @@ pub enum LoadError {
     OtherDigests,
     /// The bytes are not those that were written.
     #[error(
-        "the saved filter is damaged: the checksum at byte {offset} is not that of what stands before it"
+        "the saved filter is damaged: the checksum at byte {offset} is not that of what stands before it; copy it again, or make it again"
     )]
     Checksum {
         /// Offset of the checksum.
