@@ -187,8 +187,8 @@ pub(super) fn interval_columns() -> Columns<Interval> {
     }
 }
 
-/// An end of an interval: none of too few replicates, or where all agree, since what is rare may not
-/// have occurred.
+/// Returns an end of an interval; `None` for too few replicates, or where all agree, since a rare loss
+/// may not have occurred.
 pub(super) fn end(interval: Interval, end: f64) -> Option<Decimal> {
     finite(end).filter(|_| interval.low < interval.high && interval.high.is_finite())
 }

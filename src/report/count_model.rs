@@ -202,7 +202,7 @@ pub(super) fn with_marks(columns: Columns<SliceResult>) -> Columns<SliceResult> 
             "packets with times outside 1677 to 2262 count here";
         partial = slice.partial, PARTIAL_DOC;
         new = slice.new,
-            "distinct elements that no earlier slice has ([how](counting.md#the-whole-beside-the-slices))";
+            "distinct elements that no earlier slice has ([how](counting.md#all-slices-together))";
         new_std_error = slice.new_std_error, "standard error of `new`, if it is an estimate";
     }
 }

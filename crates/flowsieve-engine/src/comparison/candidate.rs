@@ -45,7 +45,7 @@ impl Candidate {
         let values = questions.and_then(|questions| questions.values.as_ref());
         let predicted = |set: &QuestionSet| {
             let (spec, values) = (self.spec.filter()?, values?);
-            // To it (a, b) and (b, a) are one element, and nobody counted these.
+            // It takes (a, b) and (b, a) for one element, and the number of those is not known.
             if spec.kind() == FilterKind::CmdbfXor && set.mask == full {
                 return None;
             }

@@ -88,8 +88,8 @@ impl Source {
         &self.path
     }
 
-    /// Returns whether it can be closed and opened again: a pipe cannot. A file that is missing can;
-    /// that it is must not change how the others are read.
+    /// Returns whether it can be closed and opened again: a pipe cannot. True of a missing file, which
+    /// must not change how other inputs are read.
     #[doc(hidden)]
     pub fn is_readable_twice(&self) -> bool {
         matches!(self.origin, Origin::File)
