@@ -679,6 +679,9 @@ class Index:
         """An index that is there, in this directory."""
         self.archive = archive
 
+    def __repr__(self) -> str:
+        return f"Index({str(self.archive)!r})"
+
     @classmethod
     def build(
         cls,

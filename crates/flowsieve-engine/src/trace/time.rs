@@ -71,10 +71,16 @@ pub fn from_text(text: &str) -> Option<i64> {
 
 /// A time in a log: as [`from_text`], with an offset without a colon as Suricata writes it, or
 /// without an offset as nfdump does, which is then taken for UTC. Twelve digits or more are
-/// milliseconds, as in nfdump's `csv-fast` and Zeek's JSON: the seconds would be in the year 5138.
+/// milliseconds, as in nfdump's `csv-fast` and Zeek's JSON, 15 or more microseconds and 18 or more
+/// nanoseconds: in the larger unit, each would be in the year 5138 or later.
 pub(super) fn from_log(text: &str) -> Option<i64> {
     if text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(text.parse().unwrap_or(i64::MAX).saturating_mul(1_000_000));
+        let unit = match text.len() {
+            ..15 => 1_000_000,
+            15..18 => 1_000,
+            _ => 1,
+        };
+        return Some(text.parse().unwrap_or(i64::MAX).saturating_mul(unit));
     }
     let offset = || DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%#z").ok();
     let none = || {
@@ -116,6 +122,15 @@ mod tests {
         assert_eq!(from_text("1970-01-01T01:00:01+01:00"), Some(1_000_000_000));
         assert_eq!(from_text("1970-01-01T00:01Z"), Some(60_000_000_000));
         assert_eq!(from_text("1970-01-01T01:01+01:00"), Some(60_000_000_000));
+    }
+
+    #[test]
+    fn units_of_whole_times_are_known_by_their_digits() {
+        for text in ["1700000000.5", "1700000000500", "1700000000500000", "1700000000500000000"] {
+            assert_eq!(from_log(text), Some(1_700_000_000_500_000_000), "{text}");
+        }
+        assert_eq!(from_log("99999999999"), Some(i64::MAX), "seconds");
+        assert_eq!(from_log(&"9".repeat(30)), Some(i64::MAX));
     }
 
     #[test]
