@@ -357,7 +357,7 @@ fn labels<'b>(
     match question {
         LogQuestion::None => None,
         LogQuestion::Name(range) => labels_from_text(log.at(range), buffer),
-        LogQuestion::Message(range) => {
+        LogQuestion::Message(range) | LogQuestion::Other(range) => {
             let mut length = None;
             let found = dns_message(log.at(range), |message| {
                 buffer[..message.name.len()].copy_from_slice(message.name);

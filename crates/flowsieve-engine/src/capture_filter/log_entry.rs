@@ -37,10 +37,13 @@ impl LogEntry<'_> {
                 let name = labels_from_text(self.log.at(name), &mut buffer);
                 test.is(KnownMessage { name, ..unknown })
             }
-            LogQuestion::Message(message) => {
+            LogQuestion::Message(message) | LogQuestion::Other(message) => {
+                let is_own = matches!(question, LogQuestion::Message(_));
                 let mut answer = None;
                 let read = dns_message(self.log.at(message), |message| {
-                    answer = test.is(message.into());
+                    let name = KnownMessage { name: Some(message.name), ..unknown };
+                    let all = KnownMessage { is_response: *is_response, ..message.into() };
+                    answer = test.is(if is_own { all } else { name });
                 });
                 if read.is_ok() { answer } else { test.is(unknown) }
             }

@@ -49,7 +49,7 @@ fn matches(expression: &str, frame: &[u8]) -> bool {
 }
 
 fn matches_entry(expression: &str, entry: &LogEntry) -> bool {
-    let text = b"WWW.example.org";
+    let text = b"WWW.example.org\0\0\0\0\0\x01\0\0\0\0\0\0\x03www\x07example\x03org\0\0\x01\0\x01";
     filter(expression).matches_entry(LogBatch { entries: &[], text }, entry)
 }
 
@@ -167,10 +167,16 @@ fn records_of_logs_have_addresses_and_perhaps_ports() {
     for expression in ["dns", "dns response", "not dns query", "dns name *.example.org"] {
         assert!(matches_entry(expression, &entry), "{expression}");
     }
-    // The log has no type.
-    for expression in ["dns qtype A", "not dns qtype A", "dns rcode NOERROR"] {
-        assert!(!matches_entry(expression, &entry), "{expression}");
+    // The log has no type, or only a query beside its response.
+    for question in [LogQuestion::Name(0..15), LogQuestion::Other(15..48)] {
+        entry.content = LogContent::Dns { question, is_response: true };
+        for expression in ["dns qtype A", "not dns qtype A", "dns rcode NOERROR", "dns query"] {
+            assert!(!matches_entry(expression, &entry), "{expression}");
+        }
+        assert!(matches_entry("dns response and dns name www.example.org", &entry));
     }
+    entry.content = LogContent::Dns { question: LogQuestion::Message(15..48), is_response: false };
+    assert!(matches_entry("dns query and dns qtype A and dns name www.example.org", &entry));
 }
 
 #[test]

@@ -299,6 +299,8 @@ pub(crate) fn with_name(
             found(labels.ok_or(Skip::DnsMalformed)?);
             Ok(())
         }
-        LogQuestion::Message(range) => dns_message(log.at(range), |message| found(message.name)),
+        LogQuestion::Message(range) | LogQuestion::Other(range) => {
+            dns_message(log.at(range), |message| found(message.name))
+        }
     }
 }

@@ -464,7 +464,7 @@ impl Block {
             Some(at) => {
                 let range = item(&self.names, at).ok_or("its name is not in the table")?;
                 let name = &bytes[range.start as usize..range.end as usize];
-                LogQuestion::Message(out.add_question(name))
+                LogQuestion::Other(out.add_question(name))
             }
         };
         let flags = signature.flags.unwrap_or(HAS_QUERY);

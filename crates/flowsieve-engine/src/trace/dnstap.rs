@@ -141,9 +141,10 @@ impl Message {
         let (source, destination, ports) =
             if is_response { (asked, asks, (to, from)) } else { (asks, asked, (from, to)) };
         let time_ns = self.time_ns(side).ok_or("the message has no time")?;
-        // The question of an answer is that of its query.
-        let [query, response] = self.messages;
-        let message = if is_response { response.or(query) } else { query.or(response) };
+        let message = |side: usize| self.messages[side].as_ref();
+        let range = |range: &Range<usize>| range.start as u32..range.end as u32;
+        let own = message(side).map(|it| LogQuestion::Message(range(it)));
+        let question = own.or_else(|| Some(LogQuestion::Other(range(message(1 - side)?))));
         Ok(LogEntry {
             time_ns,
             source,
@@ -153,13 +154,7 @@ impl Message {
                 Some((protocol, port(ports.0)?, port(ports.1)?))
             }),
             content: if types.has(self.kind) {
-                LogContent::Dns {
-                    question: match message {
-                        Some(range) => LogQuestion::Message(range.start as u32..range.end as u32),
-                        None => LogQuestion::None,
-                    },
-                    is_response,
-                }
+                LogContent::Dns { question: question.unwrap_or(LogQuestion::None), is_response }
             } else {
                 LogContent::NotSelected
             },

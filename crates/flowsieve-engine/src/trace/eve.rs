@@ -125,11 +125,14 @@ fn dns(event: &Event<'_>, out: &mut Entries) -> Result<(), String> {
     let name = dns.rrname.as_ref().or(first.map(|query| &query.rrname));
     let content = Content::Dns {
         name: name.map(|name| name.as_bytes()),
-        escaped: false,
+        escaped: true,
         is_response: matches!(&*dns.kind, "answer" | "response"),
     };
-    // Before version 3 of the format the source of an answer is who gets it.
-    let exchanged = dns.kind == "answer";
+    // Before version 3 of the format the source of an answer is who gets it, but for releases that
+    // wrote its packet's ends.
+    let is_dns = |port: Option<&RawValue>| as_written(port) == Some("53");
+    let from_server = is_dns(event.src_port) && !is_dns(event.dest_port);
+    let exchanged = dns.kind == "answer" && !from_server;
     out.push(&event.fields(&event.timestamp, content, exchanged))
 }
 

@@ -35,6 +35,17 @@ fn flows_and_dns_are_read() {
     }
 }
 
+/// Of 2017, when an answer had the ends of its packet.
+#[test]
+fn an_answer_from_a_dns_port_is_not_exchanged() {
+    let packet = EVENTS.replace(
+        r#""src_ip":"10.0.0.1","src_port":5353,"dest_ip":"10.0.0.2","dest_port":53,"proto":"UDP","dns":{"version":2"#,
+        r#""src_ip":"10.0.0.2","src_port":53,"dest_ip":"10.0.0.1","dest_port":5353,"proto":"UDP","dns":{"version":1"#,
+    );
+    assert_ne!(packet, EVENTS);
+    assert_eq!(read(packet.as_bytes()).entries, read(EVENTS.as_bytes()).entries);
+}
+
 #[test]
 fn a_malformed_line_is_named() {
     let log = read(EVENTS.replace("\"rrname\":\"a.example\"", "rrname").as_bytes());

@@ -73,7 +73,8 @@ pub(super) struct Columns {
     pub(super) is_nanoseconds: bool,
     pub(super) source: usize,
     pub(super) destination: usize,
-    pub(super) protocol: Option<usize>,
+    /// The first one with a value counts.
+    pub(super) protocol: [Option<usize>; 2],
     pub(super) source_port: Option<usize>,
     pub(super) destination_port: Option<usize>,
     pub(super) content: ContentColumns,
@@ -102,7 +103,7 @@ pub(super) struct Cells<'a> {
     pub(super) unset: &'a [u8],
     /// A cell with an empty value.
     pub(super) empty: &'a [u8],
-    /// Names may have bytes as `\x2e`.
+    /// Names may have bytes as `\x2e`, and no other escapes.
     pub(super) escaped: bool,
     /// The error of a row without a column.
     pub(super) too_few: &'static str,
@@ -121,7 +122,7 @@ impl Columns {
             is_nanoseconds: is_nanoseconds(time),
             source: at(SOURCE)?,
             destination: at(DESTINATION)?,
-            protocol: at(PROTOCOL),
+            protocol: [at(PROTOCOL), None],
             source_port: at(SOURCE_PORT),
             destination_port: at(DESTINATION_PORT),
             content: if rows == Rows::Queries {
@@ -182,7 +183,7 @@ impl Columns {
             time: time(field(self.time)?, self.is_nanoseconds),
             source: field(self.source)?,
             destination: field(self.destination)?,
-            protocol: optional(self.protocol),
+            protocol: self.protocol.into_iter().find_map(optional),
             source_port: optional(self.source_port),
             destination_port: optional(self.destination_port),
             content,

@@ -40,10 +40,9 @@ pub(super) const FORMAT: Format = Format {
 
 pub(super) struct LogCsv {
     lines: Lines,
-    columns: Columns,
+    /// `None` from the summary on.
+    columns: Option<Columns>,
     row: Row,
-    /// The summary was reached.
-    ended: bool,
 }
 
 impl LogCsv {
@@ -56,24 +55,34 @@ impl LogCsv {
             .parse(&buffer.unread()[..length])
             .and_then(|()| Columns::new(&header(row.cells())).ok_or("a column is missing"))
             .map_err(|reason| ReadError::line(0, 1, reason))?;
-        Ok(Self { lines, columns, row, ended: false })
+        Ok(Self { lines, columns: Some(columns), row })
     }
 }
 
 impl PacketSource for LogCsv {
     fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
-        let Self { lines, columns, row, ended } = self;
+        let Self { lines, columns, row } = self;
         lines.read_each(buffer, &mut batch.entries, |line, out| {
-            if *ended {
-                return Ok(());
+            if let Err(reason) = row.parse(line) {
+                return if columns.is_some() { Err(reason.to_owned()) } else { Ok(()) };
             }
-            row.parse(line)?;
-            if columns.rows == Rows::Nfdump && row.ends.len() == 1 {
+            if row.ends.len() == 1 && columns.is_none_or(|it| it.rows == Rows::Nfdump) {
                 // The head of the summary, or a remark that there is no flow.
-                *ended = row.cell(0) == Some(b"Summary");
+                columns.take_if(|_| row.cell(0) == Some(b"Summary"));
                 return Ok(());
             }
-            columns.read(CELLS, |column| row.cell(column), out)
+            let read = columns.map(|it| it.read(CELLS, |column| row.cell(column), out));
+            if read == Some(Ok(())) {
+                return Ok(());
+            }
+            // Another list may follow, with a header of its own.
+            match Columns::new(&header(row.cells())) {
+                None => read.unwrap_or(Ok(())),
+                next => {
+                    *columns = next;
+                    Ok(())
+                }
+            }
         })
     }
 }
@@ -214,6 +223,24 @@ mod tests {
         assert_eq!(read(text.as_bytes()).container, "nfdump-csv");
         let none = read(b"ts,te,td,sa,da,sp,dp,pr\nNo matching flows\nSummary\n");
         assert!(none.error.is_none() && none.entries.is_empty());
+    }
+
+    #[test]
+    fn another_list_may_follow_with_its_own_header() {
+        let nfdump = |header: &str, row: &str| {
+            format!("{header}\n{row}\nSummary\nflows,bytes\n1,\"\nTime window: x - y\n")
+        };
+        let one = nfdump("ts,te,td,sa,da,sp,dp,pr", "1,1,0,::1,::2,1,2,UDP");
+        let two = nfdump("ts,te,td,da,sa,sp,dp,pr", "2,2,0,::2,::1,1,2,UDP");
+        let none = "ts,te,td,sa,da,sp,dp,pr\nNo matching flows\nSummary\n";
+        let log = read([&one, none, &two].map(str::to_owned).concat().as_bytes());
+        assert!(log.error.is_none(), "{:?}", log.error);
+        assert_eq!(log.entries.len(), 2);
+        assert_eq!(log.entries[0].source, log.entries[1].source);
+
+        let log = read(b"ts,src,dst,qname\n1,::1,::2,a\nts,dst,src,qname\n2,::2,::1,b\n");
+        assert!(log.error.is_none(), "{:?}", log.error);
+        assert_eq!(log.entries[0].source, log.entries[1].source);
     }
 
     #[test]

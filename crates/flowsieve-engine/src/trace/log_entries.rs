@@ -138,14 +138,14 @@ impl Entries {
     fn push_name(&mut self, name: &[u8], escaped: bool) -> Range<u32> {
         let start = self.text.len();
         let mut rest = &name[..name.len().min(MAX_NAME_TEXT)];
-        while let Some((&first, tail)) = rest.split_first() {
-            if let (true, Some(byte)) = (escaped, escaped_byte(rest)) {
-                self.text.push(byte);
-                rest = &rest[4..];
-            } else {
-                self.text.push(first);
-                rest = tail;
+        while let Some(&first) = rest.first() {
+            let byte = escaped_byte(rest).filter(|_| escaped);
+            if escaped && byte.unwrap_or(first) == b'\\' {
+                // In the text of names it begins an escape, in these logs it does not.
+                self.text.push(b'\\');
             }
+            self.text.push(byte.unwrap_or(first));
+            rest = &rest[if byte.is_some() { 4 } else { 1 }..];
         }
         if self.text.len() > start && self.text.last() == Some(&b'.') {
             self.text.pop();
@@ -154,7 +154,7 @@ impl Entries {
     }
 }
 
-/// Returns the byte that Zeek writes as `\x2e`.
+/// Returns the byte that Zeek and Suricata write as `\x2e`.
 fn escaped_byte(text: &[u8]) -> Option<u8> {
     let &[b'\\', b'x', high, low, ..] = text else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -179,7 +179,7 @@ pub(super) enum Content<'a> {
     Dns {
         /// `None` if the record has no query.
         name: Option<&'a [u8]>,
-        /// The name may hold bytes as `\x2e`.
+        /// The name may hold bytes as `\x2e`, and no other escapes.
         escaped: bool,
         is_response: bool,
     },
@@ -446,7 +446,8 @@ mod tests {
             ("a.example.", true, &b"a.example"[..]),
             (".", true, b""),
             ("", true, b""),
-            (r"a\x2eb\xff\x2", true, b"a.b\xff\\x2"),
+            // A backslash that begins no byte is written as the text of names has it.
+            (r"a\x2eb\xff\x2", true, b"a.b\xff\\\\x2"),
             (r"a\x2eb", false, br"a\x2eb"),
         ] {
             let range = entries.push_name(name.as_bytes(), escaped);

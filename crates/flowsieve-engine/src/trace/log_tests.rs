@@ -37,7 +37,10 @@ pub(super) fn read_as(text: &[u8], format: InputFormat) -> Log {
                         log.entries.push(entry.clone());
                         continue;
                     };
-                    let (LogQuestion::Name(range) | LogQuestion::Message(range)) = question else {
+                    let (LogQuestion::Name(range)
+                    | LogQuestion::Message(range)
+                    | LogQuestion::Other(range)) = question
+                    else {
                         log.without_query += 1;
                         continue;
                     };

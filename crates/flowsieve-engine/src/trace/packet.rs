@@ -68,6 +68,8 @@ pub enum LogQuestion {
     Name(Range<u32>),
     /// The message itself, in wire form.
     Message(Range<u32>),
+    /// Another message with this question, in wire form: its type and code say nothing of this one.
+    Other(Range<u32>),
 }
 
 /// Fields of a logged flow other than its ends. Missing numbers are 0.

@@ -62,7 +62,10 @@ fn read_all(mut capture: Capture) -> Outcome {
                 assert!((1..=super::MAX_BATCH).contains(&batch.entries.len()));
                 for entry in batch.entries {
                     if let LogContent::Dns {
-                        question: LogQuestion::Name(range) | LogQuestion::Message(range),
+                        question:
+                            LogQuestion::Name(range)
+                            | LogQuestion::Message(range)
+                            | LogQuestion::Other(range),
                         ..
                     } = &entry.content
                     {

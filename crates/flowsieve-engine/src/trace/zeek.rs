@@ -174,7 +174,7 @@ fn columns(names: &[&[u8]]) -> Result<Columns, String> {
         destination: must(DESTINATION)?,
         content,
         // The number is there for every protocol, where there is one.
-        protocol: find("ip_proto").or_else(|| find("proto")),
+        protocol: [find("ip_proto"), find("proto")],
         source_port: any(SOURCE_PORT),
         destination_port: any(DESTINATION_PORT),
     })
@@ -231,6 +231,8 @@ struct Record<'a> {
     resp_pkts: Option<&'a RawValue>,
     orig_ip_bytes: Option<&'a RawValue>,
     resp_ip_bytes: Option<&'a RawValue>,
+    orig_bytes: Option<&'a RawValue>,
+    resp_bytes: Option<&'a RawValue>,
 }
 
 impl PacketSource for ZeekJson {
@@ -247,6 +249,8 @@ fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
         record.resp_pkts,
         record.orig_ip_bytes,
         record.resp_ip_bytes,
+        record.orig_bytes,
+        record.resp_bytes,
     ];
     let content = if record.query.is_none() && of_connections.iter().any(Option::is_some) {
         Content::Flow(FlowFields {
