@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import _native
 from ._errors import InputWarning, UsageError
-from ._run import StrPath, listed
+from ._run import StrPath, Value, listed, word
 from ._run import path as named_path
-
-_UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Filter:
         self,
         structure: str = "subset",
         *,
-        memory: str | int | None = None,
+        memory: Value | None = None,
         attributes: int | Sequence[str] = 1,
         fpr: float | None = None,
         expect: int | None = None,
@@ -61,7 +58,7 @@ class Filter:
         """An empty filter.
 
         Args:
-            structure: one of the structures of ``flowsieve count --filter``.
+            structure: one of the structures of ``flowsieve count --filter`` but ``exact``, ``hll`` and ``ell``, which are no filters.
             memory: bytes, or text such as ``"64KiB"``. Default: 256 KiB, unless fpr is given.
             attributes: how many there are, or their names.
             fpr: false-positive rate for ``expect`` elements, which sizes the filter instead of memory.
@@ -72,9 +69,11 @@ class Filter:
         names = [f"a{i}" for i in range(attributes)] if isinstance(attributes, int) else listed(attributes)
         if not names or len(set(names)) < len(names):
             raise UsageError(f"attributes: a filter has one or more, with different names, not {attributes!r}")
+        if any("," in name for name in names if isinstance(name, str)):
+            raise UsageError(f"attributes: a name has no comma, so give a list of names, not {attributes!r}")
         if memory is None and fpr is None:
             memory = "256KiB"
-        size = None if memory is None else _bytes(memory)
+        size = None if memory is None else word(memory, "memory")
         try:
             self._native = _native.Filter(structure, names, size, fpr, expect, seed, shards)
         except (OverflowError, TypeError, UnicodeError) as error:
@@ -220,6 +219,9 @@ def _column(values: Any) -> bytes | list[bytes]:
     values = values if _is_column(values) else [values]
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
+    # Of a masked array, the bytes would be what its mask hides.
+    if hasattr(values, "fill_value") and values.mask.any():
+        raise UsageError("a column has masked values, which are none; leave them out, for example with .compressed()")
     kind = getattr(getattr(values, "dtype", None), "kind", None)
     if kind in ("i", "u"):
         words: bytes = values.astype("<u8", copy=False).tobytes()
@@ -240,12 +242,3 @@ def _value(value: Any) -> bytes:
             raise UsageError(f"{number} has more than 64 bits; give it as bytes, str or an address")
         return int(number & (1 << 64) - 1).to_bytes(8, "little")
     raise UsageError(f"a value is an integer, bytes, str or an address, not {type(value).__name__}")
-
-
-def _bytes(size: str | int) -> int:
-    if isinstance(size, int):
-        return size
-    match = re.fullmatch(r"\s*(\d+)\s*([a-zA-Z]*)\s*", size)
-    if match is None or match[2] not in _UNITS:
-        raise UsageError(f"{size!r} is no size; 64KiB works")
-    return int(match[1]) * _UNITS[match[2]]

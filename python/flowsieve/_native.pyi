@@ -39,7 +39,7 @@ class Filter:
         self,
         structure: str,
         attributes: list[str],
-        memory: int | None,
+        memory: str | None,
         fpr: float | None,
         expect: int | None,
         seed: int,

@@ -42,6 +42,8 @@ def path(value: Any, name: str) -> str:
     if not isinstance(value, (str, os.PathLike)):
         raise UsageError(f"{name}: {_not_a_path(value)}")
     text = os.fspath(value)
+    if not text:
+        raise UsageError(f"{name}: a path is empty; name a file or a directory")
     # `os.fspath` of a path of bytes is bytes.
     return os.fsdecode(text)
 
@@ -78,8 +80,9 @@ def paths(named: Any, name: str = "captures") -> list[str]:
 def word(value: Any, name: str) -> str:
     """A value in the words of the command line; what has none is refused with the name of its argument."""
     if isinstance(value, datetime.timedelta):
-        # Those of pandas have nanoseconds.
-        return f"{value.value}ns" if hasattr(value, "value") else f"{value // datetime.timedelta(microseconds=1)}us"
+        # Those of pandas have nanoseconds. As a bound it is relative to the first packet, or before the last.
+        sign = "+" if name in ("from_", "to") and value >= datetime.timedelta() else ""
+        return sign + (f"{value.value}ns" if hasattr(value, "value") else f"{value // datetime.timedelta(microseconds=1)}us")
     if isinstance(value, datetime.datetime):
         if value.tzinfo is None:
             return str(value.isoformat())

@@ -326,9 +326,9 @@ class ListedRows(Listed[ExportParameters, ExportTotals]):
 def words_of(command: str, options: dict[str, Any]) -> list[str]:
     """The words of a command with these options, whose result is for a class of `flowsieve._results`."""
     function = getattr(_commands, command)
-    known = inspect.signature(function).parameters
+    known = inspect.signature(function).parameters.keys() - {"captures", "progress"}
     for name in options:
-        if name not in known or name in ("captures", "progress"):
+        if name not in known:
             raise UsageError(f"{command} has no option {name}; there are {', '.join(sorted(known))}")
     # The captures that the words name are replaced by those that were found.
     return command_line([command, "--format=arrows"], function, {"captures": ["-"], **options})

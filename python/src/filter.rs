@@ -4,7 +4,7 @@ use crate::failure;
 use crate::run::because;
 use crate::table::Reduced;
 use flowsieve::Shown;
-use flowsieve::cli::{Failure, Place, answer, unite, write_file};
+use flowsieve::cli::{Failure, Place, answer, bytes_of, unite, write_file};
 use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{
@@ -188,7 +188,7 @@ impl Filter {
     fn new(
         structure: &str,
         attributes: Vec<String>,
-        memory: Option<u64>,
+        memory: Option<&str>,
         fpr: Option<f64>,
         expect: Option<u64>,
         seed: u64,
@@ -199,6 +199,8 @@ impl Filter {
             let names: Vec<_> = FilterKind::all().map(FilterKind::name).collect();
             wrong(format!("no filter is called {structure}; there are {}", names.join(", ")))
         })?;
+        let of = |size| bytes_of(size).map_err(|what| wrong(format!("{size} is no size: {what}")));
+        let memory = memory.map(of).transpose()?;
         let each = |n: u64| n.div_ceil(u64::from(shards.max(1)));
         let expected = expect.map(each);
         let sizing = match (memory, fpr, expected) {

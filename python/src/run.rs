@@ -202,7 +202,14 @@ struct Command {
     stage: Arc<Stage>,
     /// The next rows, which were shown but not read yet; `None` within at the end of the rows.
     shown: Option<(SchemaRef, Option<RecordBatch>)>,
+    /// Streams that other libraries were given.
+    streams: u64,
+    /// The stream that took rows, or [`PYTHON`].
+    reader: Option<u64>,
 }
+
+/// Python, as a reader beside the streams, which have numbers from 1.
+const PYTHON: u64 = 0;
 
 /// Error of reading a command's output.
 enum ReadError {
@@ -290,6 +297,15 @@ impl Command {
                 None => Err(self.ended_early()),
             },
         }
+    }
+
+    /// Reads the next rows for a reader, as [`Self::next`]; the first one to read is the only one, or
+    /// two would have parts of the rows.
+    fn next_for(&mut self, reader: u64) -> Result<Option<RecordBatch>, ReadError> {
+        if *self.reader.get_or_insert(reader) != reader {
+            return Err(ReadError::Failed(because(READ_ALREADY)));
+        }
+        self.next()
     }
 
     /// Reads the rest of the output of a command without rows.
@@ -439,6 +455,8 @@ impl Drop for Shared {
 
 /// Rows for another library, which pulls them.
 struct Rows {
+    /// The number of the stream.
+    number: u64,
     schema: SchemaRef,
     shared: Arc<Shared>,
     /// Function that gets the command's messages once, at the end of the rows.
@@ -480,8 +498,8 @@ impl Iterator for Rows {
                 rows.get_mut().is_alone = true;
             }
             match command.state {
-                State::Read { .. } => Ok(None),
-                _ => command.next(),
+                State::Read { .. } if command.reader == Some(self.number) => Ok(None),
+                _ => command.next_for(self.number),
             }
         });
         let next = match next {
@@ -514,8 +532,14 @@ pub(crate) struct Run {
 impl Run {
     fn begin(output: Output, worker: Worker) -> Self {
         let stage = Arc::clone(&output.stage);
-        let command =
-            Command { state: State::Begun(output), worker, stage: Arc::clone(&stage), shown: None };
+        let command = Command {
+            state: State::Begun(output),
+            worker,
+            stage: Arc::clone(&stage),
+            shown: None,
+            streams: 0,
+            reader: None,
+        };
         let process = std::process::id();
         Self { shared: Arc::new(Shared { command: Mutex::new(command), stage, process }) }
     }
@@ -553,7 +577,7 @@ impl Run {
         let (schema, batch) = py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
             let schema = command.begin_rows()?;
-            Ok::<_, ReadError>((schema, command.next()?))
+            Ok::<_, ReadError>((schema, command.next_for(PYTHON)?))
         })?;
         Ok(batch.map(|batch| Table::new(schema, vec![batch])))
     }
@@ -574,7 +598,8 @@ impl Run {
         let (schema, batches) = py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
             let schema = command.begin_rows()?;
-            let batches = packed_batches(std::iter::from_fn(|| command.next().transpose()))?;
+            let batches =
+                packed_batches(std::iter::from_fn(|| command.next_for(PYTHON).transpose()))?;
             Ok::<_, ReadError>((schema, batches))
         })?;
         Ok(Table::new(schema, batches))
@@ -612,15 +637,17 @@ impl Run {
     /// Returns the rows as an Arrow C stream, which reads them when they are pulled. Calls `ended`
     /// at their end with the command's messages.
     fn stream<'py>(&self, py: Python<'py>, ended: Py<PyAny>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = py.detach(|| {
+        let rows = py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
             let schema = command.begin_rows()?;
             if let State::Rows(rows) = &mut command.state {
                 rows.get_mut().is_alone = true;
             }
-            Ok::<_, ReadError>(schema)
+            command.streams += 1;
+            let (number, shared) = (command.streams, Arc::clone(&self.shared));
+            Ok::<_, ReadError>(Rows { number, schema, shared, ended: Some(ended) })
         })?;
-        stream_capsule(py, Rows { schema, shared: Arc::clone(&self.shared), ended: Some(ended) })
+        stream_capsule(py, rows)
     }
 }
 

@@ -138,6 +138,10 @@ def test_what_does_not_go_together_is_refused(tmp_path):
         fs.Filter("sieve")
     with pytest.raises(fs.UsageError, match="is no size"):
         fs.Filter(memory="much")
+    with pytest.raises(fs.UsageError, match="a name has no comma"):
+        fs.Filter(attributes=["a,b", "b"])
+    with pytest.raises(fs.UsageError, match="masked"):
+        fs.Filter().insert(numpy.ma.array([5, 6], mask=[0, 1]))
     with pytest.raises(fs.UsageError, match="there are 2 attributes"):
         fs.Filter(attributes=2).insert(1)
     with pytest.raises(fs.UsageError, match="not of one length"):

@@ -67,6 +67,19 @@ def test_rows_are_read_once(trace):
     assert len(flows.flows.read()) == 3953
 
 
+def test_one_reader_has_all_rows_or_another_gets_an_error(large):
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = fs.export(large, all=True).rows
+    first, second = [pyarrow.RecordBatchReader.from_stream(rows) for _ in range(2)]
+    begun = len(first.read_next_batch())
+    with pytest.raises((OSError, pyarrow.ArrowException), match="read already"):
+        second.read_all()
+    for read in (rows.read, lambda: next(iter(rows))):
+        with pytest.raises(fs.Error, match="read already"):
+            read()
+    assert begun + len(first.read_all()) == 150_000
+
+
 @pytest.fixture
 def cut(trace, tmp_path):
     """A capture that is cut off in a packet."""
@@ -227,6 +240,8 @@ def test_what_is_no_path_is_refused_by_name(trace, tmp_path, monkeypatch, wrong,
     ]:
         with pytest.raises(fs.UsageError, match=f"^{name}: .* not .*{kind}"):
             call(wrong())
+    with pytest.raises(fs.UsageError, match="^captures: a path is empty"):
+        fs.count([trace, ""])
     if kind not in ("int", "NoneType"):
         with pytest.raises(fs.UsageError, match=f"^write: .*{kind}"):
             fs.dedup(trace, write=wrong())
@@ -245,6 +260,13 @@ def test_values_of_other_libraries_work_and_others_are_refused(trace):
     assert len(fs.top(trace, number=decimal.Decimal(3)).keys) == 3
     assert fs.count(trace, from_=datetime.date(2020, 1, 1), to=numpy.datetime64("2030-01-01")).totals.packets == 8000
     assert fs.count(Path(trace), where=f"host {ipaddress.ip_address('10.0.0.1')}").complete
+    # The times of a table are nanoseconds, and a duration is relative to the first packet.
+    starts = fs.count(trace).slices["start"]
+    assert fs.count(trace, from_=starts[2], to=starts[4]).totals.packets == 2000
+    second = datetime.timedelta(seconds=1)
+    relative = fs.count(trace, from_=2 * second, to=4 * second)
+    assert relative.slices.rows() == fs.count(trace, from_="+2s", to="+4s").slices.rows()
+    assert fs.Filter(memory="64kib").memory_bytes == fs.Filter(memory=numpy.int64(1 << 16)).memory_bytes
     for wrong in (object(), {"a": object()}.values(), [None], lambda: 3):
         with pytest.raises(fs.UsageError, match="^dns_port: a value is"):
             fs.count(trace, dns_port=wrong)

@@ -483,6 +483,11 @@ pub fn captures_of(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<InputResult>) {
     (inputs.files, inputs.problems)
 }
 
+/// Returns the bytes of a size such as `64KiB`, or what a size is.
+pub fn bytes_of(size: &str) -> Result<u64, String> {
+    units::parse_size(size).map_err(|error| error.to_string())
+}
+
 /// Ends with this exit code when an answer was printed: 0 for a text that was asked for, --help or
 /// --version, and 2 for a wrong command line.
 fn printed(printed: io::Result<()>, code: i32) -> ExitCode {

@@ -179,8 +179,9 @@ pub(super) struct SelectionArgs {
 
     /// Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min
     ///
-    /// RFC 3339, a date or a time of --timezone, seconds since 1970, a duration after the first
-    /// packet (+90s), or one before the last packet of files (-5min).
+    /// RFC 3339, a date or a time of --timezone, seconds since 1970 (from 18 digits on
+    /// nanoseconds), a duration after the first packet (+90s), or one before the last packet of
+    /// files (-5min).
     #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true, hide_short_help = true)]
     from: Option<TypedBound>,
 

@@ -168,7 +168,7 @@ impl Series<'_> {
         series: Vec<Curve>,
     ) -> Figure {
         let leaves_out = leaves_out(self.slices.iter().map(|slice| slice.partial));
-        let x = Axis::time("beginning of the slice", self.zone);
+        let x = Axis::time(&format!("beginning of the {}", self.slice), self.zone);
         let drawing = Drawing::Lines { x, y, series };
         Figure::new(name, title, over_time::caption(caption, leaves_out), drawing)
     }
@@ -195,8 +195,15 @@ impl Series<'_> {
     }
 }
 
-/// How many slices have how many elements, in intervals of equal width.
-pub(super) fn distribution(counts: &Histogram<u64>, plural: &str) -> Option<Figure> {
+/// How many slices have how many elements, in intervals of equal width: those that were covered
+/// whole, or, if there is none, those covered in part.
+pub(super) fn distribution(
+    [whole, partial]: &[Histogram<u64>; 2],
+    plural: &str,
+    slice: &str,
+) -> Option<Figure> {
+    let leaves_out = !whole.is_empty() && !partial.is_empty();
+    let counts = if whole.is_empty() { partial } else { whole };
     if counts.len() < 3 {
         return None;
     }
@@ -220,12 +227,13 @@ pub(super) fn distribution(counts: &Histogram<u64>, plural: &str) -> Option<Figu
     let heights = heights.into_iter().map(|n| Some(n as f64)).collect();
     let drawing = Drawing::Bars {
         categories: names.collect(),
-        y: Axis::new("slices", Scale::Count),
-        series: vec![("slices".to_owned(), heights)],
+        y: Axis::new(format!("{slice}s"), Scale::Count),
+        series: vec![(format!("{slice}s"), heights)],
     };
-    let title = format!("Slices by their number of distinct {plural}");
+    let title = format!("How many {slice}s have how many distinct {plural}");
     let caption =
         "By the exact count, else the estimate, else the raw count; to three significant digits.";
+    let caption = over_time::caption(caption.to_owned(), leaves_out);
     Some(Figure::new("distribution", title, caption, drawing))
 }
 
@@ -264,7 +272,7 @@ mod tests {
         for n in [0, 1, 5, 17, 17, 400, 999] {
             counts.record(n).unwrap();
         }
-        let figure = distribution(&counts, "pairs").unwrap();
+        let figure = distribution(&[counts, Histogram::new(3).unwrap()], "pairs", "slice").unwrap();
         let Drawing::Bars { categories, series, .. } = figure.drawing else {
             panic!("bars");
         };

@@ -34,8 +34,12 @@ pub struct CountPage {
     remarks: Seen,
     /// The largest error, and the start of its slice.
     worst: Option<(f64, i64)>,
-    counts: Histogram<u64>,
+    /// The counts of slices that were covered whole, and of those covered in part.
+    counts: [Histogram<u64>; 2],
 }
+
+/// Larger counts are shown as this one.
+const MAX_RECORDED: u64 = 1 << 40;
 
 impl Default for CountPage {
     fn default() -> Self {
@@ -44,7 +48,8 @@ impl Default for CountPage {
             seen: 0,
             remarks: Seen::default(),
             worst: None,
-            counts: Histogram::new(3).expect("three significant digits are allowed"),
+            counts: [(); 2]
+                .map(|()| Histogram::new(3).expect("three significant digits are allowed")),
         }
     }
 }
@@ -57,7 +62,7 @@ impl SliceSink for CountPage {
         self.seen += 1;
         self.remarks.add(slice);
         if let Some(count) = slice.best() {
-            self.counts.saturating_record(count.round() as u64);
+            record(&mut self.counts[usize::from(slice.partial)], count);
         }
         if let Some(error) = error_of(slice)
             && self.worst.is_none_or(|(worst, _)| error.abs() > worst.abs())
@@ -72,6 +77,12 @@ impl SliceSink for CountPage {
         self.kept.insert(place, slice.clone());
         Ok(())
     }
+}
+
+fn record(counts: &mut Histogram<u64>, count: f64) {
+    counts
+        .record((count.round() as u64).min(MAX_RECORDED))
+        .expect("the histogram grows as it needs");
 }
 
 /// Keeps every second slice, which keeps the distribution, and in each part of the time the slices
@@ -101,10 +112,11 @@ impl CountPage {
         self.seen -= 1;
         self.remarks.remove(&before);
         if let Some(count) = before.best() {
-            let mut once = Histogram::new_from(&self.counts);
-            once.saturating_record(count.round() as u64);
+            let counts = &mut self.counts[usize::from(before.partial)];
+            let mut once = Histogram::new_from(counts);
+            record(&mut once, count);
             // The count was recorded before.
-            let _ = self.counts.subtract(&once);
+            let _ = counts.subtract(&once);
         }
         if self.worst.is_some_and(|(_, at)| at == start_ns) {
             let errors = self.kept.iter();
@@ -165,7 +177,7 @@ impl CountPage {
         page.page(problems(&summary.inputs, totals.interrupted));
         page.page(self.over_time(parameters, totals));
         page.page(self.combinations(parameters, totals));
-        if let Some(figure) = distribution(&self.counts, plural) {
+        if let Some(figure) = distribution(&self.counts, plural, parameters.slice()) {
             let title = format!("How large {}s are", parameters.slice());
             page.section(title, [Block::Figure(figure)]);
         }
@@ -351,7 +363,7 @@ mod tests {
         assert!(page.kept.iter().any(|slice| slice.start_ns == 33_333));
         assert!(page.kept.is_sorted_by_key(|slice| slice.start_ns));
         assert_eq!(page.worst, Some((1.0, 33_333)));
-        assert_eq!(page.counts.len(), slices as u64);
+        assert_eq!(page.counts[0].len(), slices as u64);
     }
 
     #[test]
@@ -367,5 +379,21 @@ mod tests {
         counts.sort_unstable();
         let median = counts[counts.len() / 2];
         assert!(median.abs_diff(150) <= 3, "{median}");
+    }
+
+    #[test]
+    fn large_counts_are_recorded_as_they_are_and_forgotten_again() {
+        let mut page = CountPage::default();
+        for (index, exact) in [9_000, 2_047, 2_048, 60_000, 3 << 40].into_iter().enumerate() {
+            page.slice(&slice(index as i64, exact, exact as f64)).unwrap();
+        }
+        let partial = SliceResult { partial: true, ..slice(9, 7, 7.0) };
+        page.slice(&partial).unwrap();
+        page.slice(&SliceResult { revised: true, ..slice(0, 100, 100.0) }).unwrap();
+        let recorded = page.counts[0].iter_recorded().map(|it| it.value_iterated_to());
+        let recorded: Vec<u64> = recorded.collect();
+        assert_eq!(recorded[..3], [100, 2_047, 2_049]);
+        assert!((60_000..60_100).contains(&recorded[3]) && recorded[4] >= 1 << 40, "{recorded:?}");
+        assert_eq!((recorded.len(), page.counts[1].len()), (5, 1));
     }
 }

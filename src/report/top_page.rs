@@ -161,19 +161,20 @@ impl TopPage {
     }
 
     /// Keys with their largest number in a kept slice, and the number of slices that list them; the
-    /// largest first.
+    /// largest first, and of equal ones the one that a slice lists first.
     fn ranked(&self) -> Vec<(String, f64, u64)> {
-        let mut keys: HashMap<&str, (f64, u64)> = HashMap::new();
-        for (key, number) in self.kept.iter().flat_map(|slice| &slice.keys) {
-            let entry = keys.entry(key).or_default();
-            entry.0 = entry.0.max(*number);
-            entry.1 += 1;
+        let mut keys: HashMap<&str, (f64, usize, u64)> = HashMap::new();
+        for (place, (key, number)) in self.kept.iter().flat_map(|slice| &slice.keys).enumerate() {
+            let entry = keys.entry(key).or_insert((f64::NEG_INFINITY, 0, 0));
+            if *number > entry.0 {
+                (entry.0, entry.1) = (*number, place);
+            }
+            entry.2 += 1;
         }
-        let keys = keys.into_iter();
-        let mut ranked: Vec<(String, f64, u64)> =
-            keys.map(|(key, (number, slices))| (key.to_owned(), number, slices)).collect();
-        ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        ranked
+        let mut ranked: Vec<_> = keys.into_iter().collect();
+        ranked.sort_unstable_by(|(_, a), (_, b)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let numbers = |(key, (number, _, slices)): (&str, _)| (key.to_owned(), number, slices);
+        ranked.into_iter().map(numbers).collect()
     }
 
     /// The numbers of a key in the kept slices; not a number where the key is not listed.

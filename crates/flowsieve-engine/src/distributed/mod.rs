@@ -45,9 +45,6 @@
 //!                     └► RowTally ─► RowSums ─► totals
 //! ```
 //!
-//! The set of an exact count starts empty in every slice, while a single run reuses its memory. So
-//! close to the limit of the exact count, one of them may give up and the other not.
-//!
 //! Parts, tallies and tables have a binary form with a version ([`WireFormat`]), which is checked
 //! when it is read.
 

@@ -209,19 +209,23 @@ impl<V: Copy> ByteMap<V> {
         }
         let end = self.bytes.len() + length;
         if end > self.bytes_room {
-            self.bytes_room = end.max(2 * self.bytes_room);
+            // The same in whichever order the strings came.
+            self.bytes_room = end.next_power_of_two();
             return self.may_grow(self.bytes_room);
         }
         true
     }
 
-    /// Checks whether a part of the map, whose room was raised, may take this many bytes; the old and
-    /// the new part exist together for a while. Gives up if not.
+    /// Checks whether a part of the map, whose room was raised, may take this many bytes. Gives up if
+    /// not. An old and a new part exist together for a while; the largest one counts, so that the
+    /// order of the strings does not matter.
     #[cold]
     fn may_grow(&mut self, part: usize) -> bool {
         let long = table_bytes(self.long_room, size_of::<(Place, V)>());
-        let words = self.pairs.reckoned_bytes() + self.short.reckoned_bytes();
-        let bytes = (words + long + self.bytes_room + part / 2) as u64;
+        let parts =
+            [self.pairs.reckoned_bytes(), self.short.reckoned_bytes(), long, self.bytes_room];
+        let largest = parts.into_iter().fold(0, usize::max);
+        let bytes = (parts.iter().sum::<usize>() + largest / 2) as u64;
         if bytes <= self.limit_bytes - self.limit_bytes / KEPT && can_allocate(part as u64) {
             return true;
         }

@@ -76,6 +76,33 @@ mod tests {
     }
 
     #[test]
+    fn the_order_of_elements_does_not_decide_whether_it_gives_up() {
+        let mut outcomes = [0; 2];
+        for elements in (1..900_u32).step_by(7) {
+            let key = |number: u32| {
+                let width = [9, 14, 20, 37, 255][(number % 5) as usize];
+                let mut key = vec![4; width];
+                key[1..5].copy_from_slice(&number.to_be_bytes());
+                key
+            };
+            let mut keys: Vec<Vec<u8>> = (0..elements).map(key).collect();
+            let mut distinct = Vec::new();
+            for _ in 0..2 {
+                for _ in 0..2 {
+                    let mut set = ExactSet::new(100_000);
+                    keys.iter().for_each(|key| drop(set.insert(key)));
+                    distinct.push(set.distinct());
+                    keys.reverse();
+                }
+                keys.sort_by_key(Vec::len);
+            }
+            assert!(distinct.iter().all(|it| *it == distinct[0]), "{elements}: {distinct:?}");
+            outcomes[usize::from(distinct[0].is_some())] += 1;
+        }
+        assert!(outcomes.iter().all(|number| *number > 10), "{outcomes:?}");
+    }
+
+    #[test]
     fn gives_up_at_the_limit_and_never_holds_more() {
         for width in [9, 33] {
             let mut set = ExactSet::new(100_000);

@@ -59,8 +59,18 @@ pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
 }
 
 /// A time in a log or in a question, in nanoseconds since the epoch: epoch seconds, or RFC 3339,
-/// where the seconds may be left out.
+/// where the seconds may be left out. Twelve digits or more are milliseconds, as in nfdump's
+/// `csv-fast` and Zeek's JSON, 15 or more microseconds and 18 or more nanoseconds: in the larger
+/// unit, each would be in the year 5138 or later.
 pub fn from_text(text: &str) -> Option<i64> {
+    if text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let unit = match text.len() {
+            ..15 => 1_000_000,
+            15..18 => 1_000,
+            _ => 1,
+        };
+        return Some(text.parse().unwrap_or(i64::MAX).saturating_mul(unit));
+    }
     let time = || {
         DateTime::parse_from_rfc3339(text)
             .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M%#z"))
@@ -70,18 +80,8 @@ pub fn from_text(text: &str) -> Option<i64> {
 }
 
 /// A time in a log: as [`from_text`], with an offset without a colon as Suricata writes it, or
-/// without an offset as nfdump does, which is then taken for UTC. Twelve digits or more are
-/// milliseconds, as in nfdump's `csv-fast` and Zeek's JSON, 15 or more microseconds and 18 or more
-/// nanoseconds: in the larger unit, each would be in the year 5138 or later.
+/// without an offset as nfdump does, which is then taken for UTC.
 pub(super) fn from_log(text: &str) -> Option<i64> {
-    if text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let unit = match text.len() {
-            ..15 => 1_000_000,
-            15..18 => 1_000,
-            _ => 1,
-        };
-        return Some(text.parse().unwrap_or(i64::MAX).saturating_mul(unit));
-    }
     let offset = || DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%#z").ok();
     let none = || {
         let formats = ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f"];
