@@ -23,7 +23,7 @@ StrPath: TypeAlias = str | os.PathLike[str]
 #: One file or several. Patterns such as ``captures/*.pcap.gz`` are expanded.
 Paths: TypeAlias = StrPath | Iterable[StrPath]
 #: A value as on the command line; numbers, durations (``timedelta``) and times (``datetime``) may be Python's own.
-Value: TypeAlias = str | int | float | datetime.timedelta | datetime.datetime
+Value: TypeAlias = str | int | float | decimal.Decimal | datetime.timedelta | datetime.date
 #: One value or several.
 Values: TypeAlias = Value | Iterable[Value]
 #: ``True``, a bar of tqdm (anything with ``update`` and ``total``), or a function of bytes read, packets seen and all bytes.
@@ -127,8 +127,14 @@ def command_line(command: list[str], function: Callable[..., Any], given: dict[s
                 rest += [one for named in named_paths(value, name) for one in glob.glob(named, recursive=True) or [named]]
                 continue
             rest += paths(value, name) if is_path else [word(one, name) for one in listed(value)]
+            if not rest and parameter.default is parameter.empty:
+                raise UsageError(f"{name}: name at least one")
             continue
         option = "--" + name.rstrip("_").replace("_", "-")
+        if getattr(getattr(value, "dtype", None), "kind", None) == "b":
+            value = bool(value)
+        if value is True and parameter.default is not False:
+            raise UsageError(f"{name}: this takes a value, not True")
         if value is True:
             line.append(option)
         elif value is None or value is False or (type(value) is type(parameter.default) and value == parameter.default):
