@@ -364,6 +364,24 @@ fn a_growing_capture_is_followed() {
 }
 
 #[test]
+fn rows_of_a_log_come_as_its_lines_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("growing.csv");
+    let line = |second: u64| format!("{second},10.0.0.1,10.0.0.2,a.example\n");
+    fs::write(&path, format!("ts,src,dst,qname\n{}", line(100))).unwrap();
+    let (child, lines) = followed(&path);
+    assert_eq!(row(&lines), (100, 1, false));
+    let mut file = File::options().append(true).open(&path).unwrap();
+    let text = line(101) + &line(102);
+    // A line is there in part.
+    file.write_all(&text.as_bytes()[..text.len() - 7]).unwrap();
+    assert_eq!(row(&lines), (101, 1, false));
+    file.write_all(&text.as_bytes()[text.len() - 7..]).unwrap();
+    assert_eq!(row(&lines), (102, 1, false));
+    interrupted(child, &lines);
+}
+
+#[test]
 fn a_directory_into_which_captures_are_written_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, seconds: std::ops::Range<u64>| {

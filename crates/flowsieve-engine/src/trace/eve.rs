@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::error::ReadError;
-use super::format::{self, Batch, Class, Format, PacketSource};
+use super::format::{self, Batch, Class, Format, PacketSource, Verdict};
 use super::log_entries::{Content, End, Entries, Fields, FlowFields, Lines, Time, as_written};
 use super::read_buffer::ReadBuffer;
 
@@ -16,9 +16,9 @@ pub(super) const FORMAT: Format = Format {
     words: "Suricata's eve.json",
     class: Class::TextLog,
     recognise: |buffer| {
-        let head = format::text_head(buffer);
-        let is_one = head.starts_with(b"{") && format::contains(head, b"\"event_type\"");
-        is_one.then_some("eve-json")
+        format::ask_json_lines(buffer, |has| {
+            if has("event_type") { Verdict::Break(Some("eve-json")) } else { Verdict::Continue(()) }
+        })
     },
     open: |_, _| Ok(Box::new(Eve::default())),
 };

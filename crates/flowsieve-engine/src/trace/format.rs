@@ -2,6 +2,7 @@
 //! [`PacketSource`], which reads it batch by batch.
 
 use std::any::Any;
+use std::ops::ControlFlow;
 
 use super::dnstap_types::DnstapTypes;
 use super::error::ReadError;
@@ -12,6 +13,12 @@ use super::record::Records;
 
 /// Bytes of a stream without a magic number that are looked at.
 const SNIFF_BYTES: usize = 64 * 1024;
+
+/// Most bytes of a text that are looked at.
+const SNIFF_TEXT_BYTES: usize = 128 * 1024;
+
+/// Verdict of a line: `Break` with the container or with none, `Continue` if the next line is asked.
+pub(super) type Verdict = ControlFlow<Option<&'static str>>;
 
 /// How the container of an input is found.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -87,13 +94,50 @@ pub(super) fn head(buffer: &mut ReadBuffer) -> &[u8] {
     buffer.unread()
 }
 
-/// Returns the first bytes of a text, without its byte order mark.
-pub(super) fn text_head(buffer: &mut ReadBuffer) -> &[u8] {
-    let head = head(buffer);
-    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)
+/// Asks the first lines of a text for its container, up to the one that decides. Reads on only while
+/// none does, and asks whole lines alone: the answer does not depend on how a stream is cut into reads.
+pub(super) fn ask_lines(
+    buffer: &mut ReadBuffer,
+    mut ask: impl FnMut(&[u8]) -> Verdict,
+) -> Option<&'static str> {
+    let mut line = 0..0;
+    loop {
+        let head = buffer.unread();
+        let head = &head[..head.len().min(SNIFF_TEXT_BYTES)];
+        let length = head.len();
+        let end = head[line.end..].iter().position(|&byte| byte == b'\n');
+        line.end = end.map_or(length, |end| line.end + end);
+        if end.is_none() && length < SNIFF_TEXT_BYTES && buffer.fill(length + 1) > length {
+            continue;
+        }
+        let mut text = &buffer.unread()[line.clone()];
+        if line.start == 0 {
+            text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        }
+        if let ControlFlow::Break(container) = ask(text) {
+            return container;
+        }
+        end?;
+        line = line.end + 1..line.end + 1;
+    }
 }
 
-pub(super) fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+/// As [`ask_lines`], for lines of JSON. `ask` gets a function that says whether a line has a name.
+pub(super) fn ask_json_lines(
+    buffer: &mut ReadBuffer,
+    ask: impl Fn(&dyn Fn(&str) -> bool) -> Verdict,
+) -> Option<&'static str> {
+    let mut is_json = false;
+    ask_lines(buffer, |line| {
+        is_json |= line.starts_with(b"{");
+        if !is_json {
+            return Verdict::Break(None);
+        }
+        ask(&|name| contains(line, format!("\"{name}\"").as_bytes()))
+    })
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     haystack.windows(needle.len()).any(|part| part == needle)
 }
 

@@ -9,7 +9,7 @@
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
 use super::error::ReadError;
-use super::format::{self, Batch, Class, Format, PacketSource};
+use super::format::{self, Batch, Class, Format, PacketSource, Verdict};
 use super::log_columns::{Cells, Columns, Rows, header, rows};
 use super::log_entries::Lines;
 use super::read_buffer::ReadBuffer;
@@ -22,21 +22,22 @@ pub(super) const FORMAT: Format = Format {
     containers: &["dns-csv", "flow-csv", "nfdump-csv"],
     words: "nfdump's CSV, lists of flows as CSV, DNS queries as CSV (columns ts, src, dst, qname)",
     class: Class::TextLog,
-    recognise: |buffer| {
-        let head = format::text_head(buffer);
-        let line = head.split(|&byte| byte == b'\n').next()?;
-        if line.starts_with(b"#") || line.starts_with(b"{") {
-            return None;
-        }
-        let names = header(line.split(|&byte| byte == b','));
-        Some(match rows(&names)? {
-            Rows::Queries => "dns-csv",
-            Rows::Flows => "flow-csv",
-            Rows::Nfdump => "nfdump-csv",
-        })
-    },
+    recognise: |buffer| format::ask_lines(buffer, |line| Verdict::Break(container(line))),
     open: |buffer, _| Ok(Box::new(LogCsv::open(buffer)?)),
 };
+
+/// Returns the container whose header line this is.
+fn container(line: &[u8]) -> Option<&'static str> {
+    if line.starts_with(b"#") || line.starts_with(b"{") {
+        return None;
+    }
+    let names = header(line.split(|&byte| byte == b','));
+    Some(match rows(&names)? {
+        Rows::Queries => "dns-csv",
+        Rows::Flows => "flow-csv",
+        Rows::Nfdump => "nfdump-csv",
+    })
+}
 
 pub(super) struct LogCsv {
     lines: Lines,

@@ -344,7 +344,7 @@ impl Lines {
         out: &mut Entries,
         mut read: impl FnMut(&[u8], &mut Entries) -> Result<(), String>,
     ) -> Result<(), ReadError> {
-        while out.len() < MAX_BATCH {
+        while self.fit(buffer, out) {
             let Some(length) = self.advance(buffer)? else { return Ok(()) };
             let line = buffer.unread()[..length].trim_ascii();
             if !line.is_empty()
@@ -354,6 +354,19 @@ impl Lines {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether the next line fits into a batch: one with records waits for no more bytes.
+    pub(super) fn fit(&mut self, buffer: &ReadBuffer, out: &Entries) -> bool {
+        out.len() < MAX_BATCH && (out.is_empty() || self.is_here(buffer))
+    }
+
+    /// Returns whether the line behind the last one is whole in the buffer. Searches no byte twice.
+    fn is_here(&mut self, buffer: &ReadBuffer) -> bool {
+        let rest = &buffer.unread()[self.current + self.searched..];
+        let end = rest.iter().position(|&byte| byte == b'\n');
+        self.searched += end.unwrap_or(rest.len());
+        end.is_some()
     }
 
     /// Consumes the last line and returns the length of the next one without its end; `None` at the
@@ -369,21 +382,18 @@ impl Lines {
             buffer.consume(MARK.len());
         }
         loop {
-            let here = buffer.unread();
-            if let Some(end) = here[self.searched..].iter().position(|&byte| byte == b'\n') {
-                let end = self.searched + end;
+            if self.is_here(buffer) {
+                let end = std::mem::take(&mut self.searched);
                 self.number += 1;
-                self.searched = 0;
                 self.current = end + 1;
-                let carriage = here[..end].last() == Some(&b'\r');
+                let carriage = buffer.unread()[..end].last() == Some(&b'\r');
                 return Ok(Some(end - usize::from(carriage)));
             }
-            let length = here.len();
+            let length = buffer.unread().len();
             if length > MAX_LINE_BYTES {
                 let reason = format!("it is longer than {MAX_LINE_BYTES} bytes");
                 return Err(ReadError::line(buffer.offset(), self.number + 1, reason));
             }
-            self.searched = length;
             if buffer.require(length + 1)? == length {
                 self.searched = 0;
                 if length == 0 {

@@ -7,10 +7,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::error::ReadError;
-use super::format::{self, Batch, Class, Format, PacketSource};
+use super::format::{self, Batch, Class, Format, PacketSource, Verdict};
 use super::log_columns::{Cells, Columns, ContentColumns, FlowColumns, Rows};
 use super::log_entries::{Content, End, Entries, Fields, FlowFields, Lines, Time, as_written};
-use super::packet::MAX_BATCH;
 use super::read_buffer::ReadBuffer;
 
 /// The tab-separated form. The header may come again: logs are concatenated.
@@ -53,20 +52,21 @@ pub(super) const TSV: Format = Format {
     class: Class::TextLog,
     recognise: |buffer| {
         let mut log = ZeekTsv::default();
-        for line in format::text_head(buffer).split(|&byte| byte == b'\n') {
+        format::ask_lines(buffer, |line| {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() {
-                continue;
+                return Verdict::Continue(());
             }
-            log.read_header(line.strip_prefix(b"#")?).ok()?;
-            if let Some(columns) = log.columns {
-                return Some(match columns.rows {
-                    Rows::Queries => "zeek-dns-tsv",
-                    _ => "zeek-conn-tsv",
-                });
+            let header = line.strip_prefix(b"#");
+            if header.is_none_or(|header| log.read_header(header).is_err()) {
+                return Verdict::Break(None);
             }
-        }
-        None
+            match log.columns.map(|columns| columns.rows) {
+                None => Verdict::Continue(()),
+                Some(Rows::Queries) => Verdict::Break(Some("zeek-dns-tsv")),
+                Some(_) => Verdict::Break(Some("zeek-conn-tsv")),
+            }
+        })
     },
     open: |_, _| Ok(Box::new(ZeekTsv::default())),
 };
@@ -76,15 +76,18 @@ pub(super) const JSON: Format = Format {
     words: TSV.words,
     class: Class::TextLog,
     recognise: |buffer| {
-        let head = format::text_head(buffer);
-        let has = |name: &str| format::contains(head, format!("\"{name}\"").as_bytes());
-        if !head.starts_with(b"{") || !(has("id.orig_h") || has("id_orig_h")) {
-            None
-        } else if has("query") {
-            Some("zeek-dns-json")
-        } else {
-            OF_CONNECTIONS.iter().any(|name| has(name)).then_some("zeek-conn-json")
-        }
+        format::ask_json_lines(buffer, |has| {
+            if !(has("id.orig_h") || has("id_orig_h")) {
+                // Events of Suricata are not Zeek's, whatever follows.
+                if has("event_type") { Verdict::Break(None) } else { Verdict::Continue(()) }
+            } else if has("query") {
+                Verdict::Break(Some("zeek-dns-json"))
+            } else if OF_CONNECTIONS.iter().any(|name| has(name)) {
+                Verdict::Break(Some("zeek-conn-json"))
+            } else {
+                Verdict::Continue(())
+            }
+        })
     },
     open: |_, _| Ok(Box::new(ZeekJson::default())),
 };
@@ -183,7 +186,7 @@ fn columns(names: &[&[u8]]) -> Result<Columns, String> {
 impl PacketSource for ZeekTsv {
     fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
         let out = &mut batch.entries;
-        while out.len() < MAX_BATCH {
+        while self.lines.fit(buffer, out) {
             let Some(length) = self.lines.advance(buffer)? else { return Ok(()) };
             let line = &buffer.unread()[..length];
             let read = match line.split_first() {
