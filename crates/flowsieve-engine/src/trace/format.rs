@@ -129,8 +129,9 @@ pub(super) fn ask_json_lines(
 ) -> Option<&'static str> {
     let mut is_json = false;
     ask_lines(buffer, |line| {
+        let line = line.trim_ascii_start();
         is_json |= line.starts_with(b"{");
-        if !is_json {
+        if !is_json && !line.is_empty() {
             return Verdict::Break(None);
         }
         ask(&|name| contains(line, format!("\"{name}\"").as_bytes()))

@@ -87,6 +87,7 @@ fn lines_of_a_pipe_are_handed_on_at_once_and_known_however_they_are_cut() {
         ("zeek-dns-json", "", DNS),
         ("zeek-conn-json", CONN, DNS),
         ("eve-json", STATS, event),
+        ("eve-json", "\r\n \n ", event),
         ("dns-csv", "\u{feff}ts,src,dst,qname\r\n", "1,::1,::2,a\n"),
         ("flow-csv", "start_ns,src,dst,proto\n", "1,::1,::2,6\n"),
     ] {
