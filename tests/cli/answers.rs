@@ -120,7 +120,7 @@ fn a_random_seed_is_drawn_and_told_and_a_full_filter_is_told() {
     assert_eq!(full["slices"][0]["saturated"], true, "{full}");
     let table = flowsieve(&[&["count"], &line[..]].concat()).done();
     assert!(table.contains("filters were full in 1 of 1 slice"), "{table}");
-    // What counts until it is full has a lower bound then, and no estimate.
+    // A full filter has a lower bound and no estimate.
     let line = [capture, "--slice", "all", "--memory", "600", "--filter", "cuckoo"];
     let (full, run) = document(&line);
     run.done();

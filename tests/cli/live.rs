@@ -373,7 +373,7 @@ fn rows_of_a_log_come_as_its_lines_do() {
     assert_eq!(row(&lines), (100, 1, false));
     let mut file = File::options().append(true).open(&path).unwrap();
     let text = line(101) + &line(102);
-    // A line is there in part.
+    // Part of the last line is still missing.
     file.write_all(&text.as_bytes()[..text.len() - 7]).unwrap();
     assert_eq!(row(&lines), (101, 1, false));
     file.write_all(&text.as_bytes()[text.len() - 7..]).unwrap();

@@ -128,8 +128,8 @@ fn dns(event: &Event<'_>, out: &mut Entries) -> Result<(), String> {
         escaped: true,
         is_response: matches!(&*dns.kind, "answer" | "response"),
     };
-    // Before version 3 of the format the source of an answer is who gets it, but for releases that
-    // wrote its packet's ends.
+    // Before version 3 of the format an answer has the addresses of its query, except in releases
+    // that wrote those of its packet.
     let is_dns = |port: Option<&RawValue>| as_written(port) == Some("53");
     let from_server = is_dns(event.src_port) && !is_dns(event.dest_port);
     let exchanged = dns.kind == "answer" && !from_server;

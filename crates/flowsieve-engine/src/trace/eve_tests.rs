@@ -35,7 +35,7 @@ fn flows_and_dns_are_read() {
     }
 }
 
-/// Of 2017, when an answer had the ends of its packet.
+/// Releases of 2017 wrote the addresses of the answer's packet.
 #[test]
 fn an_answer_from_a_dns_port_is_not_exchanged() {
     let packet = EVENTS.replace(

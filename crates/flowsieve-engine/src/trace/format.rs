@@ -17,7 +17,7 @@ const SNIFF_BYTES: usize = 64 * 1024;
 /// Most bytes of a text that are looked at.
 const SNIFF_TEXT_BYTES: usize = 128 * 1024;
 
-/// Verdict of a line: `Break` with the container or with none, `Continue` if the next line is asked.
+/// The decision of a line: `Break` with the container or `None`; `Continue` asks the next line.
 pub(super) type Verdict = ControlFlow<Option<&'static str>>;
 
 /// How the container of an input is found.
@@ -94,8 +94,8 @@ pub(super) fn head(buffer: &mut ReadBuffer) -> &[u8] {
     buffer.unread()
 }
 
-/// Asks the first lines of a text for its container, up to the one that decides. Reads on only while
-/// none does, and asks whole lines alone: the answer does not depend on how a stream is cut into reads.
+/// Asks the lines of a text for its container until one decides. Each line is read to its end first,
+/// so the answer does not depend on how a pipe delivers them.
 pub(super) fn ask_lines(
     buffer: &mut ReadBuffer,
     mut ask: impl FnMut(&[u8]) -> Verdict,

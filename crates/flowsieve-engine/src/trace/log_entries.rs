@@ -141,7 +141,7 @@ impl Entries {
         while let Some(&first) = rest.first() {
             let byte = escaped_byte(rest).filter(|_| escaped);
             if escaped && byte.unwrap_or(first) == b'\\' {
-                // In the text of names it begins an escape, in these logs it does not.
+                // The text of a name has escapes, these logs have none: `\` becomes `\\`.
                 self.text.push(b'\\');
             }
             self.text.push(byte.unwrap_or(first));
@@ -456,7 +456,7 @@ mod tests {
             ("a.example.", true, &b"a.example"[..]),
             (".", true, b""),
             ("", true, b""),
-            // A backslash that begins no byte is written as the text of names has it.
+            // Any other backslash becomes an escaped one.
             (r"a\x2eb\xff\x2", true, b"a.b\xff\\\\x2"),
             (r"a\x2eb", false, br"a\x2eb"),
         ] {
