@@ -31,7 +31,8 @@ use flowsieve::pipeline::{CountSummary, InputResult, RunError, SampleResult};
 use flowsieve::plan::TracePlan;
 use flowsieve::report::{Summary, TerminalStyle};
 use flowsieve::top::TopSummary;
-use flowsieve::trace::{Capture, Source, StopFlag};
+use flowsieve::trace::write::WriteFormat;
+use flowsieve::trace::{Capture, Compression, Source, StopFlag};
 use flowsieve_engine::internal::{Shown, refused_threads};
 use indicatif::HumanCount;
 use std::ffi::OsString;
@@ -547,10 +548,27 @@ fn report_remarks(inputs: &[InputResult]) {
     }
 }
 
+/// Refuses a name that promises compression where nothing is compressed.
+pub(super) fn refuse_compressed(path: Option<&Path>, what: &str) -> Result<(), UsageError> {
+    let Some(path) = path else { return Ok(()) };
+    if WriteFormat::of_name(path).compression == Compression::None {
+        return Ok(());
+    }
+    let plain = path.with_extension("");
+    Err(UsageError::new(format!(
+        "{}: {what} not compressed; write {} and compress it afterwards",
+        path.shown(),
+        plain.shown()
+    )))
+}
+
 impl OutputArgs {
     /// Opens the file for results, or standard output, and the file for the summary. A file that cannot be written is reported
     /// before the work begins.
     pub(super) fn open(&self, run: &mut Run) -> Result<Output> {
+        for (_, path) in self.files() {
+            refuse_compressed(path, "results are")?;
+        }
         self.open_summary(run)?;
         run.output(self.path())
     }

@@ -63,6 +63,22 @@ fn the_name_of_a_file_chooses_the_format_unless_it_is_given() {
 }
 
 #[test]
+fn a_name_that_promises_compression_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (line, name, plain) in [
+        (&["count", "traces/netns-dns.pcap", "-o"][..], "rows.csv.gz", "rows.csv and compress"),
+        (&["export", "traces/netns-dns.pcap", "--summary"], "totals.zst", "totals and compress"),
+        (&["generate", "--packets", "9", "-w"], "made.pcap.xz", "made.pcap and compress"),
+    ] {
+        let run = flowsieve(&[line, &[&path(name)]].concat());
+        assert_eq!(run.code, Some(2), "{}", run.err);
+        assert!(run.err.contains("not compressed") && run.err.contains(plain), "{}", run.err);
+    }
+    assert!(names_in(folder.path()).is_empty());
+}
+
+#[test]
 fn an_export_without_rows_says_why() {
     let line = ["export", "--element", "dns", "--where", "tcp port 80"];
     let run = flowsieve(&[&line[..], &["traces/netns-web-loss.pcap"]].concat());
