@@ -3,7 +3,7 @@
 //! ```text
 //!   flows::list ─► flows, cut after a region's length ─┐
 //!              └─► DNS messages, added up by question ─┴─► SortedFlows ─► regions in order of start
-//!   log ─────────► its flows; its DNS messages, added up ┘
+//!   log ─► its flows; its DNS messages, added up by flow and by question ┘
 //! ```
 //!
 //! A region has the records that begin in one range of time. It extends into the next range while it
@@ -38,7 +38,7 @@ const LEAST_RECORDS: usize = 64;
 /// Most records of a region.
 const MOST_RECORDS: usize = 1 << 17;
 
-/// Questions whose messages are summed at one time.
+/// Questions and flows whose messages are summed at one time.
 const MOST_QUESTIONS: usize = 1 << 16;
 
 /// Bit in the number of a record of DNS messages.
@@ -148,17 +148,18 @@ fn divide(
     if records.is_empty() { Ok(()) } else { see(records) }
 }
 
-/// A question of a client to a server.
+/// A question of a client to a server; without a name, a flow of DNS messages in a log.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Question {
     client: IpAddr,
     server: IpAddr,
-    port: u16,
+    /// That of the client is 0 in a question.
+    ports: (u16, u16),
     protocol: u8,
-    name: Box<[u8]>,
+    name: Option<Box<[u8]>>,
 }
 
-/// The messages about a question.
+/// The messages about a question, or of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Messages {
     number: u64,
@@ -236,8 +237,8 @@ impl Gather {
         }
     }
 
-    /// Takes entries of a log. Those without two ends of one family, and DNS messages without a valid
-    /// name, give no record, as they give no element.
+    /// Takes entries of a log. Those without two ends of one family give no record, as they give no
+    /// element; DNS messages without a valid name are in flows alone.
     fn entries(&mut self, log: &LogBatch<'_>) -> io::Result<()> {
         for entry in log.entries {
             let Ok(addresses) = logged_addresses(entry) else { continue };
@@ -245,19 +246,20 @@ impl Gather {
                 LogContent::NotSelected => {}
                 LogContent::Flow(flow) => self.logged_flow(entry, addresses, flow)?,
                 LogContent::Dns { question, is_response } => {
-                    let mut buffer = [0; NAME_MAX];
-                    let Some(name) = labels(log, question, &mut buffer) else { continue };
                     let (protocol, from, to) = entry.transport.unwrap_or_default();
-                    let (client, server) =
-                        if *is_response { addresses.reversed().ends() } else { addresses.ends() };
-                    let question = Question {
-                        client,
-                        server,
-                        port: if *is_response { from } else { to },
-                        protocol,
-                        name: name.into(),
+                    let ((client, server), ports) = if *is_response {
+                        (addresses.reversed().ends(), (to, from))
+                    } else {
+                        (addresses.ends(), (from, to))
                     };
-                    self.message(question, entry.time_ns, *is_response)?;
+                    let flow = Question { client, server, ports, protocol, name: None };
+                    let mut buffer = [0; NAME_MAX];
+                    if let Some(name) = labels(log, question, &mut buffer) {
+                        let (ports, name) = ((0, ports.1), Some(name.into()));
+                        let question = Question { ports, name, ..flow };
+                        self.message(question, entry.time_ns, *is_response)?;
+                    }
+                    self.message(flow, entry.time_ns, *is_response)?;
                 }
             }
         }
@@ -302,14 +304,14 @@ impl Gather {
         Ok(())
     }
 
-    /// Counts a message of a question.
+    /// Counts a message of a question, or of a flow.
     fn message(&mut self, question: Question, time_ns: i64, is_response: bool) -> io::Result<()> {
         if self.questions.len() >= MOST_QUESTIONS {
             self.pass_on()?;
         }
         self.number += 1;
         let first = Messages {
-            number: self.number | DNS,
+            number: if question.name.is_some() { self.number | DNS } else { self.number },
             start_ns: time_ns,
             end_ns: time_ns,
             count: [0, 0],
@@ -340,9 +342,9 @@ impl FlowSink for Gather {
         let question = Question {
             client,
             server,
-            port: message.server_port,
+            ports: (0, message.server_port),
             protocol: message.protocol,
-            name: message.name.into(),
+            name: Some(message.name.into()),
         };
         self.message(question, message.time_ns, message.is_response)
     }
@@ -369,19 +371,28 @@ fn labels<'b>(
     }
 }
 
-/// Returns DNS messages as a flow record, so that they can be sorted with flows.
+/// Returns DNS messages as a flow record, so that they can be sorted with flows. A flow that has
+/// responses alone comes from the server.
 fn as_flow(question: Question, messages: Messages) -> FlowRecord {
-    let packets = |packets| Direction { packets, ..Direction::default() };
+    let Question { client, server, ports, protocol, name } = question;
+    let [queries, responses] =
+        messages.count.map(|packets| Direction { packets, ..Direction::default() });
+    let addresses = addresses(client, server);
+    let (addresses, ports, forward, reverse) = if name.is_none() && messages.count[0] == 0 {
+        (addresses.reversed(), (ports.1, ports.0), responses, queries)
+    } else {
+        (addresses, ports, queries, responses)
+    };
     FlowRecord {
         start_ns: messages.start_ns,
         end_ns: messages.end_ns,
-        addresses: addresses(question.client, question.server),
-        protocol: question.protocol,
-        ports: (0, question.port),
-        forward: packets(messages.count[0]),
-        reverse: packets(messages.count[1]),
+        addresses,
+        protocol,
+        ports,
+        forward,
+        reverse,
         vlan: None,
-        domain: Some(question.name),
+        domain: name,
         upper: Upper::Unknown,
         ended: Ended::Input,
         number: messages.number,

@@ -88,8 +88,7 @@ impl Question {
         let takes_ends = self.takes_ends();
         move |packet| {
             if self.domain.is_none() {
-                let ends = Some(packet.ends).filter(|ends| !packet.in_log && takes_ends(*ends));
-                return ends.into_iter().collect();
+                return Some(packet.ends).filter(|ends| takes_ends(*ends)).into_iter().collect();
             }
             let questions = packet.questions.iter();
             questions

@@ -13,8 +13,6 @@ use std::path::Path;
 pub(crate) struct Packet {
     pub(crate) time_ns: i64,
     pub(crate) ends: Ends,
-    /// It is an entry of a log, which has questions only.
-    pub(crate) in_log: bool,
     /// Client, server and name of each DNS message.
     pub(crate) questions: Vec<(Ends, Vec<u8>)>,
 }
@@ -53,13 +51,13 @@ pub(crate) fn scan(path: &Path) -> Vec<Packet> {
                     questions.push((asked, message.name.to_vec()));
                 });
             }
-            packets.push(Packet { time_ns: packet.time_ns, ends, in_log: false, questions });
+            packets.push(Packet { time_ns: packet.time_ns, ends, questions });
         }
     }
     packets
 }
 
-/// An entry of a log, which is a packet without any ends but those of its question.
+/// An entry of a log, which is a packet.
 fn logged(entry: &LogEntry, text: &[u8]) -> Packet {
     let unknown = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     let ends = Ends {
@@ -68,20 +66,24 @@ fn logged(entry: &LogEntry, text: &[u8]) -> Packet {
         src_port: entry.transport.map_or(0, |(_, port, _)| port),
         dst_port: entry.transport.map_or(0, |(_, _, port)| port),
     };
-    let name = match &entry.content {
-        LogContent::Dns { question: LogQuestion::Name(name), .. } => {
-            Some(&text[name.start as usize..name.end as usize])
+    let (name, asked) = match &entry.content {
+        LogContent::Dns { question: LogQuestion::Name(name), is_response } => {
+            let asked = if *is_response {
+                Ends {
+                    src: ends.dst,
+                    dst: ends.src,
+                    src_port: ends.dst_port,
+                    dst_port: ends.src_port,
+                }
+            } else {
+                ends
+            };
+            (Some(&text[name.start as usize..name.end as usize]), asked)
         }
-        _ => None,
+        _ => (None, ends),
     };
     let labels =
         name.and_then(|name| labels_from_text(name, &mut [0; NAME_MAX]).map(<[u8]>::to_vec));
-    let same_family = ends.src.is_ipv4() == ends.dst.is_ipv4();
-    let questions = labels.filter(|_| same_family).map(|name| (ends, name));
-    Packet {
-        time_ns: entry.time_ns,
-        ends,
-        in_log: true,
-        questions: questions.into_iter().collect(),
-    }
+    let questions = labels.map(|name| (asked, name)).into_iter().collect();
+    Packet { time_ns: entry.time_ns, ends, questions }
 }
