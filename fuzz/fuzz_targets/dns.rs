@@ -21,6 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         later_fragment: false,
         transport: &transport,
         bytes: 0,
+        missing: 0,
         vlan: None,
     };
     let mut found = 0;

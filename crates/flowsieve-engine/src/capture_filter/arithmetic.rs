@@ -20,11 +20,12 @@ fn header(name: &str) -> Option<Header> {
 /// Returns the precedence of an operator; a higher one binds more tightly.
 const fn precedence(operator: Binary) -> u8 {
     match operator {
-        Binary::Or | Binary::Xor => 1,
-        Binary::And => 2,
-        Binary::ShiftLeft | Binary::ShiftRight => 3,
-        Binary::Add | Binary::Subtract => 4,
-        Binary::Multiply | Binary::Divide | Binary::Modulo => 5,
+        Binary::Or => 1,
+        Binary::Xor => 2,
+        Binary::And => 3,
+        Binary::ShiftLeft | Binary::ShiftRight => 4,
+        Binary::Add | Binary::Subtract => 5,
+        Binary::Multiply | Binary::Divide | Binary::Modulo => 6,
     }
 }
 

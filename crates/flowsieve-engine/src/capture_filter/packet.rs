@@ -5,7 +5,7 @@ use super::evaluate::{Subject, ends};
 use super::program::{Direction, Header, Networks, Protocols, Test};
 use crate::decode::ip::{AUTHENTICATION, TCP, UDP};
 use crate::decode::{
-    Network, NetworkKind, Shim, Skip, Tunnel, Upper, is_among, messages_in, network, shims, upper,
+    Decoder, Network, NetworkKind, Shim, Skip, Tunnel, Upper, dns_messages, network, shims, upper,
 };
 use crate::trace::LinkType;
 
@@ -231,24 +231,24 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Returns whether any DNS message that begins in the packet meets a test.
-    fn dns(&mut self, test: &DnsTest) -> Option<bool> {
-        let dns = Protocols::only(UDP).with(TCP);
-        let Some(at) = self.ports(dns).ok()? else { return Some(false) };
-        let ports = (self.be16(at)?, self.be16(at + 2)?);
-        if !is_among(self.dns_ports, ports) {
-            return Some(false);
-        }
-        let protocol = self.upper(Networks::IP).ok()??.protocol;
+    /// Returns whether any DNS message that begins in the packet, or in the innermost one of a
+    /// tunnel, meets a test: the messages whose names are elements.
+    fn dns(&self, test: &DnsTest) -> Option<bool> {
+        let packet = match Decoder::new(Tunnel::Inner).decode(self.link, self.frame) {
+            Ok(packet) => packet,
+            Err(Skip::CutShort) => return None,
+            Err(_) => return Some(false),
+        };
         let mut found = false;
-        let read = messages_in(protocol, &self.frame[at..], &mut |message| {
+        let read = dns_messages(&packet, self.dns_ports, |message| {
             found |= test.is(message.into()) == Some(true);
         });
-        match read {
-            // The rest of the message was not captured.
-            Err(Skip::DnsCutShort) if !found => None,
-            _ => Some(found),
-        }
+        let is_cut = match read {
+            Err(Skip::DnsCutShort) => true,
+            Err(Skip::NotDns) => matches!(packet.protocol, TCP | UDP) && packet.ports().is_none(),
+            _ => false,
+        };
+        (found || !is_cut || packet.missing == 0).then_some(found)
     }
 
     fn upper(&mut self, networks: Networks) -> Result<Option<Upper>, CutShort> {

@@ -90,11 +90,6 @@ impl Protocols {
         Self(BITS[usize::from(number)])
     }
 
-    /// Adds a protocol.
-    pub(super) fn with(self, number: u8) -> Self {
-        Self(self.0 | Self::only(number).0)
-    }
-
     #[inline]
     pub(super) fn has(self, number: u8) -> bool {
         self.0 & BITS[usize::from(number)] != 0

@@ -270,6 +270,10 @@ fn display_filters_are_said_as_capture_filters() {
     }
 }
 
+fn prefixed(message: &[u8]) -> Vec<u8> {
+    [&(message.len() as u16).to_be_bytes(), message].concat()
+}
+
 /// A DNS message over UDP, with the flags, type and name of its question.
 fn dns(flags: [u8; 2], question_type: u8, name: &[u8]) -> Vec<u8> {
     let head = [&[0, 7], &flags[..], &[0, 1, 0, 0, 0, 0, 0, 0]].concat();
@@ -314,6 +318,19 @@ fn dns_messages_are_asked_for_what_they_are() {
     // A message that was not captured is neither.
     let cut = &query[..query.len() - 6];
     assert!(!matches("dns response", cut) && !matches("not dns response", cut));
+    // Behind the packet is the trailer of its frame, and within a tunnel another packet.
+    let mut acknowledgement = ethernet(0x0800, &v4(6, &tcp(1234, 53)));
+    acknowledgement.extend(prefixed(&query[42..]));
+    assert!(!matches("dns", &acknowledgement) && matches("not dns", &acknowledgement));
+    let vxlan = [&[0x12, 0xb5, 0x12, 0xb5][..], &(16 + query.len() as u16).to_be_bytes(), &[0; 2]];
+    let vxlan = [&vxlan.concat()[..], &[8, 0, 0, 0, 0, 0, 5, 0], &query].concat();
+    let tunnel = ethernet(0x0800, &v4(17, &vxlan));
+    assert!(matches("dns query and udp port 4789 and not port 53", &tunnel));
+    // A segment is there whole, and its message is not.
+    let segment = ethernet(0x0800, &v4(6, &[&tcp(1234, 53)[..], &[0, 40]].concat()));
+    assert!(!matches("dns", &segment) && matches("not dns", &segment));
+    let cut = &segment[..54];
+    assert!(!matches("dns", cut) && !matches("not dns", cut));
     let of_root = ethernet(0x0800, &v4(17, &dns([1, 0], 2, b"")));
     assert!(matches("(dns name .)", &of_root) && !matches("dns name *.org.", &of_root));
     let on_80 = filter("dns").with_dns_ports(&[80]);

@@ -79,6 +79,7 @@ fn v4(bytes: &[u8], vlan: Option<u16>) -> Option<IpPacket<'_>> {
         // None where the stated length is 0 or less than the header, or options were cut off.
         transport: bytes.get(header..end)?,
         bytes: u32::from(stated),
+        missing: u32::from(stated).saturating_sub(bytes.len() as u32),
         vlan,
     })
 }
@@ -97,6 +98,7 @@ fn v6(bytes: &[u8], vlan: Option<u16>) -> Option<IpPacket<'_>> {
         later_fragment: false,
         transport: &bytes[V6_HEADER..(V6_HEADER + payload).min(bytes.len())],
         bytes: (V6_HEADER + payload) as u32,
+        missing: (V6_HEADER + payload).saturating_sub(bytes.len()) as u32,
         vlan,
     })
 }

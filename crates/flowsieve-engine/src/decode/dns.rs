@@ -55,19 +55,9 @@ pub fn dns_messages(
     if !is_among(ports, packet.ports().ok_or(Skip::NotDns)?) {
         return Err(Skip::NotDns);
     }
-    messages_in(packet.protocol, packet.transport, &mut found)
-}
-
-/// Calls `found` for every DNS message in a UDP datagram or a TCP segment.
-pub(crate) fn messages_in(
-    protocol: u8,
-    transport: &[u8],
-    found: &mut impl FnMut(DnsMessage<'_>),
-) -> Result<(), Skip> {
-    match protocol {
-        ip::UDP => in_datagram(transport, found),
-        ip::TCP => in_segment(transport, found),
-        _ => Err(Skip::NotDns),
+    match packet.protocol {
+        ip::UDP => in_datagram(packet.transport, &mut found),
+        _ => in_segment(packet.transport, packet.missing as usize, &mut found),
     }
 }
 
@@ -96,8 +86,12 @@ fn in_datagram(datagram: &[u8], found: &mut impl FnMut(DnsMessage<'_>)) -> Resul
     message(bytes, whole, true, found)
 }
 
-/// The messages that begin in a TCP segment.
-fn in_segment(segment: &[u8], found: &mut impl FnMut(DnsMessage<'_>)) -> Result<(), Skip> {
+/// The messages that begin in a TCP segment, of which so many bytes were not captured.
+fn in_segment(
+    segment: &[u8],
+    missing: usize,
+    found: &mut impl FnMut(DnsMessage<'_>),
+) -> Result<(), Skip> {
     const HEADER: usize = 20;
     const RESET: u8 = 4;
     let head: &[u8; HEADER] = segment.first_chunk().ok_or(Skip::DnsCutShort)?;
@@ -106,12 +100,11 @@ fn in_segment(segment: &[u8], found: &mut impl FnMut(DnsMessage<'_>)) -> Result<
         return Err(Skip::DnsMalformed);
     }
     // The payload of a reset, if any, is a reason in words.
-    let payload = match segment.get(header..) {
-        Some(payload) if head[13] & RESET == 0 => payload,
-        _ => return Err(Skip::DnsNoPayload),
-    };
-    let mut outcome = Err(Skip::DnsNoPayload);
-    let mut rest = payload;
+    if head[13] & RESET != 0 || segment.len() + missing <= header {
+        return Err(Skip::DnsNoPayload);
+    }
+    let mut outcome = Err(Skip::DnsCutShort);
+    let mut rest = segment.get(header..).unwrap_or_default();
     while !rest.is_empty() {
         let Some((length, tail)) = rest.split_first_chunk() else {
             return outcome.or(Err(Skip::DnsCutShort));
@@ -257,10 +250,18 @@ mod tests {
         let mut reset = tcp(1000, 53, &one);
         reset[13] = 4;
         check(&v4(6, &reset), &[], Err(Skip::DnsNoPayload));
+        // Only a part was captured.
+        let whole = v4(6, &tcp(1000, 53, &one));
+        for cut in 40..whole.len() {
+            check(&whole[..cut], &[], Err(Skip::DnsCutShort));
+        }
         // A header with options; one that is no header.
         let mut options = tcp(1000, 53, &join(&[&[1; 4], &one]));
         options[12] = 0x60;
         check(&v4(6, &options), &[">one"], Ok(()));
+        let mut empty = tcp(1000, 53, &[1; 4]);
+        empty[12] = 0x60;
+        check(&v4(6, &empty)[..40], &[], Err(Skip::DnsNoPayload));
         options[12] = 0x40;
         check(&v4(6, &options), &[], Err(Skip::DnsMalformed));
     }

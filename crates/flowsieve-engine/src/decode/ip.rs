@@ -71,7 +71,7 @@ pub(super) fn v4(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         bytes: bytes.get(header..end).unwrap_or_default(),
     };
     let length = if stated == 0 { bytes.len() } else { stated };
-    Ok(upper.behind_extensions(false).of(addresses, length))
+    Ok(upper.behind_extensions(false).of(addresses, length, bytes.len()))
 }
 
 /// Reads an IPv6 header.
@@ -92,7 +92,7 @@ pub(super) fn v6(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         bytes: bytes.get(V6_HEADER..end).unwrap_or_default(),
     };
     let length = if stated == 0 { bytes.len() } else { V6_HEADER + stated };
-    Ok(upper.behind_extensions(true).of(addresses, length))
+    Ok(upper.behind_extensions(true).of(addresses, length, bytes.len()))
 }
 
 /// Addresses of an IPv6 packet's pseudo-header (RFC 8200, RFC 6275) that do not stand in the IPv6
@@ -219,13 +219,14 @@ impl<'a> Upper<'a> {
         self
     }
 
-    fn of(self, addresses: Addresses, length: usize) -> IpPacket<'a> {
+    fn of(self, addresses: Addresses, length: usize, captured: usize) -> IpPacket<'a> {
         IpPacket {
             addresses,
             protocol: self.protocol,
             later_fragment: self.later_fragment,
             transport: self.bytes,
             bytes: length as u32,
+            missing: length.saturating_sub(captured) as u32,
             vlan: None,
         }
     }

@@ -78,7 +78,9 @@ fn ethernet_and_its_tags() {
     // MPLS, one label and three; with a pseudowire's control word and without.
     check_v4(&[0x88, 0x47, 0, 1, 1, 64]);
     check_v6(&[0x88, 0x48, 0, 1, 0, 64, 0, 1, 0, 64, 0, 1, 1, 64]);
-    check_v4(&join(&[&[0x88, 0x47, 0, 1, 1, 64, 0, 0, 0, 0], &behind_addresses(&[8, 0])]));
+    let pseudowire = [0x88, 0x47, 0, 1, 1, 64];
+    check_v4(&join(&[&pseudowire, &[0, 0, 0, 0], &behind_addresses(&[8, 0])]));
+    check_v4(&join(&[&pseudowire, &[0, 0x1b, 0x21], &[2; 9], &[8, 0]]));
     // PPPoE session, with a short and a long PPP protocol number.
     check_v4(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0x00, 0x21]);
     check_v6(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0x57]);

@@ -61,7 +61,6 @@ mod tunnel_tests;
 pub use address_text::push_address;
 pub(crate) use address_text::{Aligned, push_start};
 pub(crate) use dns::is_among;
-pub(crate) use dns::messages_in;
 pub use dns::{DNS_PORT, DnsMessage, dns_message, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text, push_dotted};
 #[doc(hidden)]
@@ -137,6 +136,8 @@ pub struct IpPacket<'a> {
     /// Bytes of the packet from its IP header on, as stated there. If none are stated (segmentation
     /// offload, jumbograms), the captured bytes.
     pub bytes: u32,
+    /// Bytes that the IP header states and that were not captured.
+    pub missing: u32,
     /// Identifier of the outermost VLAN tag before the IP header.
     pub vlan: Option<u16>,
 }

@@ -90,7 +90,9 @@ mod tests {
             for _ in 0..2 {
                 for _ in 0..2 {
                     let mut set = ExactSet::new(100_000);
-                    keys.iter().for_each(|key| drop(set.insert(key)));
+                    for key in &keys {
+                        set.insert(key);
+                    }
                     distinct.push(set.distinct());
                     keys.reverse();
                 }
