@@ -2,7 +2,7 @@
 
 use super::options::{Choice, one_of};
 use super::output::{Ending, Output, unwritten};
-use super::run::{Run, refuse_compressed};
+use super::run::Run;
 use super::same_file::keep_apart;
 use super::units::{in_short, parse_count, parse_duration_ns, parse_size, whole, with_values};
 use super::{Outcome, UsageError};
@@ -107,7 +107,6 @@ fn parse_percent(text: &str) -> Result<u8, String> {
 pub(crate) fn run(args: &GenerateArgs, run: &mut Run) -> Result<Outcome> {
     run.start(false)?;
     let plan = args.plan()?;
-    refuse_compressed(Some(&args.write), "a generated capture is")?;
     keep_apart([("--write", Some(args.write.as_path()))], &[])?;
     let output = Output::capture(&run.partials, &args.write)?;
     let is_file = output.is_file();

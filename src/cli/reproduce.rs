@@ -44,7 +44,7 @@ pub(crate) struct ReproduceArgs {
     names: Vec<String>,
 
     /// List the experiments and do nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["summary", "html", "svg", "markdown"])]
     list: bool,
 
     /// Sizes as published everywhere: Fig. 7 of the CBFM paper with 16 MB and 5 million elements

@@ -548,15 +548,14 @@ fn report_remarks(inputs: &[InputResult]) {
     }
 }
 
-/// Refuses a name that promises compression where nothing is compressed.
-pub(super) fn refuse_compressed(path: Option<&Path>, what: &str) -> Result<(), UsageError> {
-    let Some(path) = path else { return Ok(()) };
+/// Refuses a name that promises compression: results are not compressed.
+fn refuse_compressed(path: &Path) -> Result<(), UsageError> {
     if WriteFormat::of_name(path).compression == Compression::None {
         return Ok(());
     }
     let plain = path.with_extension("");
     Err(UsageError::new(format!(
-        "{}: {what} not compressed; write {} and compress it afterwards",
+        "{}: results are not compressed; write {} and compress it afterwards",
         path.shown(),
         plain.shown()
     )))
@@ -566,9 +565,7 @@ impl OutputArgs {
     /// Opens the file for results, or standard output, and the file for the summary. A file that cannot be written is reported
     /// before the work begins.
     pub(super) fn open(&self, run: &mut Run) -> Result<Output> {
-        for (_, path) in self.files() {
-            refuse_compressed(path, "results are")?;
-        }
+        self.files().into_iter().filter_map(|(_, path)| path).try_for_each(refuse_compressed)?;
         self.open_summary(run)?;
         run.output(self.path())
     }

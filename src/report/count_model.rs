@@ -260,10 +260,10 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         upper = totals.upper, "upper bound of the sum";
         observed_fpr = totals.observed_fpr, "over all slices", unit("share");
         saturated_slices = totals.saturated_slices, "slices that are `saturated`";
-        bounds_checked = totals.bounds_checked, "slices with bounds and an exact count";
+        bounds_checked = totals.bounds_checked, "slices with elements, bounds and an exact count";
         bounds_held = totals.bounds_held, "those whose bounds enclose the exact count";
         ..object("quantiles", quantile_columns(), |totals| totals.quantiles),
-            "quantiles of the distinct elements per slice: exact, else estimated, else raw counts";
+            "quantiles of the distinct elements per reported slice: exact, else estimated, else raw counts; null if a slice has none";
     };
     match design.filter(|design| !design.combinations.is_empty()) {
         Some(design) => {

@@ -307,7 +307,7 @@ pub(super) fn total_columns() -> Columns<FlowSummary> {
         packets = summary.totals.packets, "packets read";
         ip_packets = summary.totals.ip_packets, "those that are in flows";
         bytes = stated_total(summary), "their bytes from the IP header on";
-        flows = summary.totals.flows, "flows listed";
+        flows = summary.totals.flows, "flows, also those that `-n` leaves out";
         ..object("ended", ended_columns(), |summary| {
             summary.uniqueness.is_none().then_some(summary.totals.ended)
         }), "the same by why they ended";

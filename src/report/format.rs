@@ -91,6 +91,7 @@ impl ReportFormat {
         let end = path.extension()?.to_str()?.to_ascii_lowercase();
         let name = match &*end {
             "md" => "markdown",
+            "ndjson" => "jsonl",
             "tex" => "latex",
             end => end,
         };

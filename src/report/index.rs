@@ -268,7 +268,9 @@ fn explanation(explained: &Explained) -> [String; 4] {
         ),
         format!(
             "records  {} in regions opened: {} in all lists, {} found",
-            e.records, e.records_listed, e.hits
+            grouped(e.records),
+            grouped(e.records_listed),
+            grouped(e.hits)
         ),
     ]
 }

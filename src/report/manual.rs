@@ -156,8 +156,8 @@ fn table<R>(columns: &Columns<R>) -> Vec<FieldDoc> {
 fn word(kind: &Kind) -> &'static str {
     match kind {
         Kind::Time(_) => "time",
-        Kind::I64 | Kind::U64 | Kind::U16 | Kind::U8 | Kind::Whole => "integer",
-        Kind::Seconds | Kind::F64 | Kind::Decimal => "number",
+        Kind::I64 | Kind::U64 | Kind::U16 | Kind::U8 => "integer",
+        Kind::Seconds | Kind::F64 | Kind::Whole | Kind::Decimal => "number",
         Kind::Bool => "boolean",
         Kind::Text | Kind::Token | Kind::Address | Kind::Word => "text",
         Kind::List(_) => "list",

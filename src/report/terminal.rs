@@ -130,8 +130,10 @@ pub(super) fn print(
             Block::Table(view) => {
                 let table = style.table(view, wrapping.width);
                 remark = remark.or(table.remark);
+                // A table without headings has facts, and not rows.
+                let shown = style.rows.filter(|_| !table.head.is_empty());
                 write_lines(out, table.head)?;
-                let mut rows = TableRows::new(style.rows);
+                let mut rows = TableRows::new(shown);
                 table.rows.into_iter().try_for_each(|row| rows.row(out, None, row))?;
                 rows.finish(out)?;
                 Vec::new()

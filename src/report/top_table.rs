@@ -3,7 +3,9 @@
 use super::document::{Block, Document, TableView, TextColumn, Wrapping};
 use super::format::{ReportFormat, Summary};
 use super::heading::Heading;
-use super::number::{decimals_of, grouped, or_dash, percent_to, rounded, size, slices_of, time};
+use super::number::{
+    counted, decimals_of, grouped, or_dash, percent_to, rounded, size, slices_of, time,
+};
 use super::rows::{RowWriter, Writer};
 use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
@@ -123,14 +125,18 @@ impl<W: Write> TopTable<W> {
         if slice.keys.is_empty() {
             return Ok(());
         }
+        if !self.any {
+            writeln!(self.out)?;
+        }
         self.any = true;
         let width = self.style.width.unwrap_or(WRAPPING.width);
         let table = self.style.table(&key_view(&self.plan, slice), width);
         self.dropped = self.dropped.take().or(table.remark);
-        let mut block = vec![String::new()];
-        block.extend(self.style.lines(&heading(&self.plan, slice), WRAPPING));
-        block.extend(table.head.into_iter().chain(table.rows));
-        self.rows.row(&mut self.out, None, block.join("\n"))
+        let mut above = self.style.lines(&heading(&self.plan, slice), WRAPPING);
+        above.extend(table.head);
+        let above = above.join("\n");
+        let mut rows = table.rows.into_iter();
+        rows.try_for_each(|row| self.rows.row(&mut self.out, Some(&above), row))
     }
 
     pub(super) fn finish(mut self, summary: &TopSummary) -> io::Result<W> {
@@ -138,8 +144,8 @@ impl<W: Write> TopTable<W> {
         let mut remarks = Vec::new();
         if self.uncertain > 0 && self.plan.most.is_none() {
             remarks.push(format!(
-                "{} rows are not certain: a likely row has an estimate of {} or more, a possible row only an upper bound",
-                grouped(self.uncertain),
+                "{} not certain: a likely row has an estimate of {} or more, a possible row only an upper bound",
+                counted(self.uncertain, "row is", "rows are"),
                 grouped(self.plan.least)
             ));
         }
@@ -179,8 +185,8 @@ pub(super) fn closing(
 /// The heading of a slice.
 pub(super) fn heading(plan: &TopPlan, slice: &TopSlice) -> String {
     let pairs = match slice.exact {
-        Some(exact) => grouped(exact),
-        None => format!("about {}", rounded(slice.distinct)),
+        Some(exact) => counted(exact, "distinct pair", "distinct pairs"),
+        None => format!("about {} distinct pairs", rounded(slice.distinct)),
     };
     let zone = plan.trace.selection.zone;
     let when = plan.slicing.width_ns.map_or_else(String::new, |width| {
@@ -193,8 +199,8 @@ pub(super) fn heading(plan: &TopPlan, slice: &TopSlice) -> String {
     };
     let (listed, plural) = (grouped(slice.keys.len() as u64), plan.question.keys_plural());
     let all = slice.exact_keys.map_or_else(String::new, |keys| format!(" of {}", grouped(keys)));
-    let packets = grouped(slice.packets);
-    format!("{when}{plural}: {listed}{all}; {pairs} distinct pairs in {packets} packets{part}")
+    let packets = counted(slice.packets, "packet", "packets");
+    format!("{when}{plural}: {listed}{all}; {pairs} in {packets}{part}")
 }
 
 /// The keys of a slice.

@@ -130,4 +130,8 @@ fn a_random_seed_is_drawn_and_told_and_a_full_filter_is_told() {
         assert_eq!(slice[column], Value::Null, "{column}: {full}");
     }
     assert!(slice["lower"].as_u64() >= slice["first"].as_u64(), "{full}");
+    let quantiles = |line: &[&str]| document(line).0["totals"]["quantiles"].clone();
+    let line = [capture, "--memory", "40", "--filter", "bloom"];
+    assert_eq!(quantiles(&line)["p50"], 509);
+    assert_eq!(quantiles(&[&line[..], &["--no-exact"]].concat()), Value::Null);
 }

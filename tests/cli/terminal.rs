@@ -148,6 +148,17 @@ fn long_tables_show_their_ends_and_name_the_option_for_all() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn of_a_ranking_keys_are_rows_and_totals_are_none() {
+    let top = "flowsieve top -q -n 8 --slice 2s --rows 4 traces/generated.pcap";
+    let Some(text) = shown(120, top) else { return };
+    assert!(text.contains("… 28 rows between"), "{text}");
+    let dedup = "flowsieve dedup -q traces/netns-mirror.pcap --dry-run --rows 2";
+    let text = shown(80, dedup).unwrap();
+    assert!(text.contains("kept") && !text.contains("between"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn the_line_about_speed_stands_behind_the_rows() {
     let Some(text) = shown(100, "flowsieve flows traces/netns-dns.pcap") else { return };
     let last = text.lines().rev().find(|line| !line.is_empty()).unwrap();

@@ -53,6 +53,8 @@ impl Markup {
                 (Self::Latex, '<') => escaped.push_str("\\textless{}"),
                 (Self::Latex, '>') => escaped.push_str("\\textgreater{}"),
                 (Self::Latex, '|') => escaped.push_str("\\textbar{}"),
+                // Two would be a dash.
+                (Self::Latex, '-') if escaped.ends_with('-') => escaped.push_str("{}-"),
                 // A bracket behind the end of a line would be its argument.
                 (Self::Latex, '[' | ']') => escaped.extend(['{', letter, '}']),
                 (_, letter) => escaped.push(letter),

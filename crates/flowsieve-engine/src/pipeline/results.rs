@@ -125,10 +125,11 @@ impl SliceResult {
         }
     }
 
-    /// The best count there is: exact, else the estimate, else the raw count; `None` if the exact set
-    /// was alone and passed its limit.
+    /// The best count there is: exact, else the estimate, else the raw count; `None` if the filter was
+    /// full, or the exact set was alone and passed its limit.
     pub fn best(&self) -> Option<f64> {
-        self.exact.map(|n| n as f64).or(self.estimate).or(self.first.map(|n| n as f64))
+        let first = self.first.filter(|_| !self.saturated);
+        self.exact.map(|n| n as f64).or(self.estimate).or(first.map(|n| n as f64))
     }
 }
 
@@ -182,7 +183,7 @@ pub struct Totals {
     pub bounds_checked: u64,
     /// Slices whose bounds enclose the exact count.
     pub bounds_held: u64,
-    /// Distinct elements of a slice at these quantiles; `None` if no slice has a count.
+    /// Distinct elements of a slice at these quantiles; `None` unless every slice has a count.
     pub quantiles: Option<Quantiles>,
 }
 

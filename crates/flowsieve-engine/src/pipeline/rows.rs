@@ -239,6 +239,8 @@ struct Sums {
     least: u64,
     most: u64,
     histogram: Histogram<u64>,
+    /// A slice had no count.
+    lacks_counts: bool,
 }
 
 impl Sums {
@@ -252,6 +254,7 @@ impl Sums {
             most: 0,
             // Grows with the counts: one for all of them from the start is 240 KiB to be cleared.
             histogram: Histogram::new(3).expect("3 significant digits are allowed"),
+            lacks_counts: false,
         }
     }
 
@@ -276,7 +279,10 @@ impl Sums {
         totals.saturated_slices += u64::from(slice.saturated);
         totals.bounds_checked += u64::from(slice.bounds_hold().is_some());
         totals.bounds_held += u64::from(slice.bounds_hold() == Some(true));
-        let Some(best) = slice.best() else { return };
+        let Some(best) = slice.best() else {
+            self.lacks_counts = true;
+            return;
+        };
         let distinct = best.round() as u64;
         self.least = self.least.min(distinct);
         self.most = self.most.max(distinct);
@@ -295,7 +301,7 @@ impl Sums {
             upper: self.estimate.and_then(Estimate::upper),
             observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
             combinations: combinations::results(&self.combinations),
-            quantiles: (!self.histogram.is_empty()).then(|| Quantiles {
+            quantiles: (!self.histogram.is_empty() && !self.lacks_counts).then(|| Quantiles {
                 min: self.least,
                 p50: quantile(0.5),
                 p90: quantile(0.9),
