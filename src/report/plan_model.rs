@@ -165,7 +165,8 @@ pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
         counter_bits = row.design(|design| design.counter_bits), "bits of a counter";
         most_elements = row.row.elements, "the most elements that fit, if you asked";
         most_elements_unrounded = row.row.elements_unrounded, "the same for matrices, unrounded";
-        notes = Joined(row.row.notes.clone(), "; "), "remarks, in sentences";
+        notes = Joined(row.row.notes.clone(), "; "),
+            "remarks, in sentences; in flat tables with semicolons between them";
     }
 }
 
