@@ -133,11 +133,12 @@ class CountTotals:
     saturated_slices: int
     """slices that are `saturated`."""
     bounds_checked: int
-    """slices with bounds and an exact count."""
+    """slices with elements, bounds and an exact count."""
     bounds_held: int
     """those whose bounds enclose the exact count."""
     quantiles: dict[str, Any] | None
-    """quantiles of the distinct elements per slice: exact, else estimated, else raw counts."""
+    """quantiles of the distinct elements per reported slice: exact, else estimated, else raw counts; null if a slice
+        has none."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,7 +190,7 @@ class FlowsTotals:
     bytes: int | None
     """their bytes from the IP header on."""
     flows: int
-    """flows listed."""
+    """flows, also those that `-n` leaves out."""
     ended: dict[str, Any] | None
     """the same by why they ended."""
     late: int
