@@ -3,7 +3,7 @@
 use super::dns_test::DnsTest;
 use super::evaluate::{Subject, ends};
 use super::program::{Direction, Header, Networks, Protocols, Test};
-use crate::decode::ip::{AUTHENTICATION, TCP, UDP};
+use crate::decode::ip::AUTHENTICATION;
 use crate::decode::{
     Decoder, Network, NetworkKind, Shim, Skip, Tunnel, Upper, dns_messages, network, shims, upper,
 };
@@ -244,11 +244,11 @@ impl<'a> Packet<'a> {
             found |= test.is(message.into()) == Some(true);
         });
         let is_cut = match read {
-            Err(Skip::DnsCutShort) => true,
-            Err(Skip::NotDns) => matches!(packet.protocol, TCP | UDP) && packet.ports().is_none(),
+            Err(Skip::DnsCutShort) => packet.missing > 0,
+            Err(Skip::NotDns) => packet.is_cut_before_ports(),
             _ => false,
         };
-        (found || !is_cut || packet.missing == 0).then_some(found)
+        (found || !is_cut).then_some(found)
     }
 
     fn upper(&mut self, networks: Networks) -> Result<Option<Upper>, CutShort> {

@@ -329,8 +329,15 @@ fn dns_messages_are_asked_for_what_they_are() {
     // A segment is there whole, and its message is not.
     let segment = ethernet(0x0800, &v4(6, &[&tcp(1234, 53)[..], &[0, 40]].concat()));
     assert!(!matches("dns", &segment) && matches("not dns", &segment));
-    let cut = &segment[..54];
-    assert!(!matches("dns", cut) && !matches("not dns", cut));
+    // Cut before the payload, in a tunnel, and in an extension header.
+    let extended = ethernet(0x86dd, &v6(0, &[0; 8]));
+    for cut in [&segment[..54], &tunnel[..60], &tunnel[..72], &extended[..56]] {
+        assert!(!matches("dns", cut) && !matches("not dns", cut), "{cut:?}");
+    }
+    let (mut offloaded, without_ports) = (segment.clone(), ethernet(0x0800, &v4(89, &[0; 8])));
+    offloaded[16..18].fill(0);
+    assert!(!matches("dns", &offloaded[..54]) && !matches("not dns", &offloaded[..54]));
+    assert!(matches("not dns", &without_ports[..38]));
     let of_root = ethernet(0x0800, &v4(17, &dns([1, 0], 2, b"")));
     assert!(matches("(dns name .)", &of_root) && !matches("dns name *.org.", &of_root));
     let on_80 = filter("dns").with_dns_ports(&[80]);

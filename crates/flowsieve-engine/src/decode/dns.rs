@@ -100,7 +100,7 @@ fn in_segment(
         return Err(Skip::DnsMalformed);
     }
     // The payload of a reset, if any, is a reason in words.
-    if head[13] & RESET != 0 || segment.len() + missing <= header {
+    if head[13] & RESET != 0 || segment.len().saturating_add(missing) <= header {
         return Err(Skip::DnsNoPayload);
     }
     let mut outcome = Err(Skip::DnsCutShort);

@@ -180,12 +180,13 @@ pub(super) fn mpls(bytes: &[u8]) -> Step<'_> {
         // The label is a header, also if all behind it was cut off.
         None => Ok((Layer::Ip, bytes)),
         Some(4 | 6) => ip::by_version(bytes),
-        // The control word may be left out (RFC 4448), and an address of Ethernet begin with 0.
+        // The control word, mostly zeros, may be left out (RFC 4448), and an address of Ethernet begin
+        // with 0.
         Some(0) => {
             let behind = from(bytes, PSEUDOWIRE_CONTROL_WORD)?;
             let is_frame = |bytes| matches!(be16(bytes, 12), Ok(0x0800 | 0x86dd | 0x8100 | 0x88a8));
-            let frame = if is_frame(bytes) && !is_frame(behind) { bytes } else { behind };
-            Ok((Layer::Ethernet, frame))
+            let is_without = !bytes.starts_with(&[0; 4]) && is_frame(bytes) && !is_frame(behind);
+            Ok((Layer::Ethernet, if is_without { bytes } else { behind }))
         }
         Some(_) => Err(Skip::NotIp),
     }

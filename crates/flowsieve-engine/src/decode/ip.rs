@@ -70,7 +70,7 @@ pub(super) fn v4(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         // Options that were cut off leave nothing behind them.
         bytes: bytes.get(header..end).unwrap_or_default(),
     };
-    let length = if stated == 0 { bytes.len() } else { stated };
+    let length = (stated > 0).then_some(stated);
     Ok(upper.behind_extensions(false).of(addresses, length, bytes.len()))
 }
 
@@ -91,7 +91,7 @@ pub(super) fn v6(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         later_fragment: false,
         bytes: bytes.get(V6_HEADER..end).unwrap_or_default(),
     };
-    let length = if stated == 0 { bytes.len() } else { V6_HEADER + stated };
+    let length = (stated > 0).then_some(V6_HEADER + stated);
     Ok(upper.behind_extensions(true).of(addresses, length, bytes.len()))
 }
 
@@ -219,14 +219,15 @@ impl<'a> Upper<'a> {
         self
     }
 
-    fn of(self, addresses: Addresses, length: usize, captured: usize) -> IpPacket<'a> {
+    /// Returns the packet of these addresses, with its stated length, and its captured bytes.
+    fn of(self, addresses: Addresses, stated: Option<usize>, captured: usize) -> IpPacket<'a> {
         IpPacket {
             addresses,
             protocol: self.protocol,
             later_fragment: self.later_fragment,
             transport: self.bytes,
-            bytes: length as u32,
-            missing: length.saturating_sub(captured) as u32,
+            bytes: stated.unwrap_or(captured) as u32,
+            missing: stated.map_or(u32::MAX, |length| length.saturating_sub(captured) as u32),
             vlan: None,
         }
     }

@@ -81,6 +81,15 @@ fn ethernet_and_its_tags() {
     let pseudowire = [0x88, 0x47, 0, 1, 1, 64];
     check_v4(&join(&[&pseudowire, &[0, 0, 0, 0], &behind_addresses(&[8, 0])]));
     check_v4(&join(&[&pseudowire, &[0, 0x1b, 0x21], &[2; 9], &[8, 0]]));
+    // Addresses that look like a type.
+    check_v4(&join(&[
+        &pseudowire,
+        &[0; 4],
+        &[2; 8],
+        &[8, 0, 2, 2],
+        &[0x88, 0x64],
+        &[0x11, 0, 0, 1, 0, 60, 0, 0x21],
+    ]));
     // PPPoE session, with a short and a long PPP protocol number.
     check_v4(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0x00, 0x21]);
     check_v6(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0x57]);

@@ -136,7 +136,8 @@ pub struct IpPacket<'a> {
     /// Bytes of the packet from its IP header on, as stated there. If none are stated (segmentation
     /// offload, jumbograms), the captured bytes.
     pub bytes: u32,
-    /// Bytes that the IP header states and that were not captured.
+    /// Bytes that the IP header states and that were not captured. If none are stated, [`u32::MAX`]:
+    /// any number may be missing.
     pub missing: u32,
     /// Identifier of the outermost VLAN tag before the IP header.
     pub vlan: Option<u16>,
@@ -163,6 +164,17 @@ impl IpPacket<'_> {
             ip::UDP => udp_tunnel::may_be_one(self),
             _ => true,
         }
+    }
+
+    /// Returns whether the captured bytes end before it is known what the packet has: ports, the
+    /// layer behind extension headers, or another packet.
+    pub(crate) fn is_cut_before_ports(&self) -> bool {
+        let is_v6 = matches!(self.addresses, Addresses::V6 { .. });
+        self.missing > 0
+            && match self.protocol {
+                ip::TCP | ip::UDP => self.ports().is_none() || self.may_be_tunnel(),
+                protocol => ip::is_extension(protocol, is_v6) || tunnel::is_one(protocol),
+            }
     }
 
     /// Returns whether the protocol has neither ports nor message types.

@@ -27,6 +27,19 @@ pub(super) fn inside<'a>(packet: &IpPacket<'a>) -> Option<(Layer, &'a [u8])> {
     }
 }
 
+/// Returns whether packets of this protocol are in tunnels.
+pub(super) fn is_one(protocol: u8) -> bool {
+    matches!(
+        IpNumber(protocol),
+        IpNumber::IPV4
+            | IpNumber::IPV6
+            | IpNumber::GRE
+            | IpNumber::ETHER_IP
+            | IpNumber::MPLS_IN_IP
+            | IpNumber(143)
+    )
+}
+
 /// A multicast packet on its way to the rendezvous point.
 fn pim_register(bytes: &[u8]) -> Step<'_> {
     const VERSION_2_REGISTER: u8 = 0x21;
