@@ -145,7 +145,7 @@ pub(super) fn heading(names: &[&'static str]) -> Heading {
 
 /// Remarks on combinations that are not counted, or only from below.
 pub(super) fn remarks(counts: &[CombinationResult]) -> impl Iterator<Item = String> {
-    let without = counts.iter().filter(|count| count.lower.is_none());
+    let without = counts.iter().filter(|count| count.estimate.is_none());
     let only_below = without.clone().any(|count| count.first.is_some());
     let full = "full: too few new values of such a combination are noticed for a count; give more --memory";
     let below = "≥: a lower bound, which is all that this structure counts of such a combination";
@@ -160,7 +160,7 @@ pub(super) fn remarks(counts: &[CombinationResult]) -> impl Iterator<Item = Stri
 
 /// Whether so few new values are noticed that the count has no upper bound.
 fn is_full(count: &CombinationResult) -> bool {
-    count.lower.is_some() && count.upper.is_none()
+    count.estimate.is_some() && count.upper.is_none()
 }
 
 /// The unbiased count with its error, or the lower bound.

@@ -168,7 +168,7 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         observed_fpr = slice.observed_fpr, "share of the new elements it watched that the filter took for repeats", unit("share"),
             heading(Heading::right(10, 13, "observed FPR").narrow(8, "obs. FPR").drop_priority(3));
         saturated = slice.saturated,
-            "a filter was too full for a count: `first` is far too low, and there is no estimate and no upper bound";
+            "a filter was too full for a count: `first` is far too low, and there is no upper bound";
         revised = slice.revised, REVISED_DOC;
     }
 }

@@ -278,16 +278,18 @@ impl CountPage {
     }
 
     fn answer(&self, totals: &Totals, plural: &str, slice: &str) -> String {
+        if totals.saturated_slices > 0 && totals.exact.is_none() {
+            return format!(
+                "There is no count of all {plural}: filters were full in {} of {}.",
+                grouped(totals.saturated_slices),
+                counted(totals.slices, "slice", "slices")
+            );
+        }
         let Some(q) = totals.quantiles else {
-            return match (totals.packets, totals.saturated_slices) {
-                (0, _) => "There was nothing to count: no packet was read.".to_owned(),
-                (_, 0) => format!(
+            return match totals.packets {
+                0 => "There was nothing to count: no packet was read.".to_owned(),
+                _ => format!(
                     "There is no count of all {plural}: the exact set passed its limit, and there was no filter."
-                ),
-                (_, full) => format!(
-                    "There is no count of all {plural}: filters were full in {} of {}.",
-                    grouped(full),
-                    counted(totals.slices, "slice", "slices")
                 ),
             };
         };

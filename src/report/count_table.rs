@@ -85,7 +85,7 @@ impl<W: Write> CountTable<W> {
             row = format!("  … no packets for {}\n{row}", gap(slice.start_ns, end));
         }
         self.last_end_ns = Some(slice.end_ns);
-        self.series.push(slice.best().or(slice.lower.map(|n| n as f64)).unwrap_or(0.0));
+        self.series.push(slice.best().or(slice.first.map(|n| n as f64)).unwrap_or(0.0));
         self.seen.add(slice);
         self.rows.row(&mut self.out, None, row)
     }

@@ -97,7 +97,7 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
         ..objects("combinations", stored_columns(), |row| row.combinations.clone()),
             "stored combinations (below); not in flat tables";
         full = row.is_full(),
-            "it notices too few new elements for a count: there is no estimate and no upper bound";
+            "it notices too few new elements for a count: there is no upper bound";
     }
 }
 

@@ -125,8 +125,8 @@ impl SliceResult {
         }
     }
 
-    /// The best count there is: exact, else the estimate, else the raw count; `None` if the filter was
-    /// full, or the exact set was alone and passed its limit.
+    /// The best count there is: exact, else the estimate, else the raw count; `None` if that is of a
+    /// full filter, or the exact set was alone and passed its limit.
     pub fn best(&self) -> Option<f64> {
         let first = self.first.filter(|_| !self.saturated);
         self.exact.map(|n| n as f64).or(self.estimate).or(first.map(|n| n as f64))
