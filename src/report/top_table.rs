@@ -132,11 +132,9 @@ impl<W: Write> TopTable<W> {
         let width = self.style.width.unwrap_or(WRAPPING.width);
         let table = self.style.table(&key_view(&self.plan, slice), width);
         self.dropped = self.dropped.take().or(table.remark);
-        let mut above = self.style.lines(&heading(&self.plan, slice), WRAPPING);
-        above.extend(table.head);
-        let above = above.join("\n");
-        let mut rows = table.rows.into_iter();
-        rows.try_for_each(|row| self.rows.row(&mut self.out, Some(&above), row))
+        let heading = self.style.lines(&heading(&self.plan, slice), WRAPPING);
+        let above = [heading, table.head].concat().join("\n");
+        table.rows.into_iter().try_for_each(|row| self.rows.row(&mut self.out, Some(&above), row))
     }
 
     pub(super) fn finish(mut self, summary: &TopSummary) -> io::Result<W> {
