@@ -208,7 +208,7 @@ struct Command {
     reader: Option<u64>,
 }
 
-/// Python, as a reader beside the streams, which have numbers from 1.
+/// The number of Python as a reader. Streams have numbers from 1.
 const PYTHON: u64 = 0;
 
 /// Error of reading a command's output.

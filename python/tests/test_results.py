@@ -268,6 +268,7 @@ def test_values_of_other_libraries_work_and_others_are_refused(trace):
     assert relative.slices.rows() == fs.count(trace, from_="+2s", to="+4s").slices.rows()
     assert fs.Filter(memory="64kib").memory_bytes == fs.Filter(memory=numpy.int64(1 << 16)).memory_bytes
     assert fs.count(trace, no_exact=numpy.True_).totals.exact is None
+    assert repr(fs.Index(Path("archive"))) == "Index('archive')"
     with pytest.raises(fs.UsageError, match="^slice: this takes a value"):
         fs.count(trace, slice=True)
     with pytest.raises(fs.UsageError, match="^captures: name at least one"):

@@ -272,7 +272,10 @@ mod tests {
         for n in [0, 1, 5, 17, 17, 400, 999] {
             counts.record(n).unwrap();
         }
-        let figure = distribution(&[counts, Histogram::new(3).unwrap()], "pairs", "slice").unwrap();
+        let mut partial = Histogram::new(3).unwrap();
+        partial.record(2).unwrap();
+        let figure = distribution(&[counts, partial], "pairs", "slice").unwrap();
+        assert!(figure.caption.contains("left out"), "{}", figure.caption);
         let Drawing::Bars { categories, series, .. } = figure.drawing else {
             panic!("bars");
         };

@@ -38,7 +38,7 @@ pub struct CountPage {
     counts: [Histogram<u64>; 2],
 }
 
-/// Larger counts are shown as this one.
+/// Records larger counts as this one.
 const MAX_RECORDED: u64 = 1 << 40;
 
 impl Default for CountPage {

@@ -48,6 +48,7 @@ fn the_name_of_a_file_chooses_the_format_unless_it_is_given() {
         ("a.csv", "csv"),
         ("a.JSON", "json"),
         ("a.jsonl", "jsonl"),
+        ("a.ndjson", "jsonl"),
         ("a.md", "markdown"),
         ("a.tex", "latex"),
         ("a.parquet", "parquet"),

@@ -44,7 +44,7 @@ fn logs_are_searched_like_captures() {
             .unwrap();
         }
     }
-    // An entry without a question has its ends.
+    // A record without a question is found by its addresses.
     csv.push_str("1700000900,10.9.9.9,192.0.2.1,\n");
     let folder = TempDir::new().unwrap();
     let archive = folder.path().join("archive");

@@ -167,7 +167,7 @@ fn records_of_logs_have_addresses_and_perhaps_ports() {
     for expression in ["dns", "dns response", "not dns query", "dns name *.example.org"] {
         assert!(matches_entry(expression, &entry), "{expression}");
     }
-    // The log has no type, or only a query beside its response.
+    // The question type is unknown: the log has only the name, or only the query of this response.
     for question in [LogQuestion::Name(0..15), LogQuestion::Other(15..48)] {
         entry.content = LogContent::Dns { question, is_response: true };
         for expression in ["dns qtype A", "not dns qtype A", "dns rcode NOERROR", "dns query"] {
@@ -318,7 +318,7 @@ fn dns_messages_are_asked_for_what_they_are() {
     // A message that was not captured is neither.
     let cut = &query[..query.len() - 6];
     assert!(!matches("dns response", cut) && !matches("not dns response", cut));
-    // Behind the packet is the trailer of its frame, and within a tunnel another packet.
+    // DNS tests ignore the trailer of a frame, and look into tunnels.
     let mut acknowledgement = ethernet(0x0800, &v4(6, &tcp(1234, 53)));
     acknowledgement.extend(prefixed(&query[42..]));
     assert!(!matches("dns", &acknowledgement) && matches("not dns", &acknowledgement));
@@ -326,7 +326,7 @@ fn dns_messages_are_asked_for_what_they_are() {
     let vxlan = [&vxlan.concat()[..], &[8, 0, 0, 0, 0, 0, 5, 0], &query].concat();
     let tunnel = ethernet(0x0800, &v4(17, &vxlan));
     assert!(matches("dns query and udp port 4789 and not port 53", &tunnel));
-    // A segment is there whole, and its message is not.
+    // The segment was captured whole, but its message continues in the next one.
     let segment = ethernet(0x0800, &v4(6, &[&tcp(1234, 53)[..], &[0, 40]].concat()));
     assert!(!matches("dns", &segment) && matches("not dns", &segment));
     // Cut before the payload, in a tunnel, and in an extension header.

@@ -86,7 +86,8 @@ fn in_datagram(datagram: &[u8], found: &mut impl FnMut(DnsMessage<'_>)) -> Resul
     message(bytes, whole, true, found)
 }
 
-/// The messages that begin in a TCP segment, of which so many bytes were not captured.
+/// Finds the messages that begin in a TCP segment; `missing` is the number of its bytes that were not
+/// captured.
 fn in_segment(
     segment: &[u8],
     missing: usize,

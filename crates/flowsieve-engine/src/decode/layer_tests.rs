@@ -81,7 +81,7 @@ fn ethernet_and_its_tags() {
     let pseudowire = [0x88, 0x47, 0, 1, 1, 64];
     check_v4(&join(&[&pseudowire, &[0, 0, 0, 0], &behind_addresses(&[8, 0])]));
     check_v4(&join(&[&pseudowire, &[0, 0x1b, 0x21], &[2; 9], &[8, 0]]));
-    // Addresses that look like a type.
+    // Bytes of an address that equal an EtherType.
     check_v4(&join(&[
         &pseudowire,
         &[0; 4],

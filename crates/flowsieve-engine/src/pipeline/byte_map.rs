@@ -209,7 +209,7 @@ impl<V: Copy> ByteMap<V> {
         }
         let end = self.bytes.len() + length;
         if end > self.bytes_room {
-            // The same in whichever order the strings came.
+            // A power of two, so that the order of the strings does not matter.
             self.bytes_room = end.next_power_of_two();
             return self.may_grow(self.bytes_room);
         }

@@ -76,7 +76,7 @@ impl PacketSource for LogCsv {
             if read == Some(Ok(())) {
                 return Ok(());
             }
-            // Another list may follow, with a header of its own.
+            // Files may hold several lists, each with a header.
             match Columns::new(&header(row.cells())) {
                 None => read.unwrap_or(Ok(())),
                 next => {

@@ -356,7 +356,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Returns whether the next line fits into a batch: one with records waits for no more bytes.
+    /// Returns whether to read the next line into a batch. A batch with records waits for no bytes.
     pub(super) fn fit(&mut self, buffer: &ReadBuffer, out: &Entries) -> bool {
         out.len() < MAX_BATCH && (out.is_empty() || self.is_here(buffer))
     }

@@ -61,7 +61,7 @@ pub(super) fn names(log: &Log) -> Vec<&str> {
     log.names.iter().map(|name| std::str::from_utf8(name).unwrap()).collect()
 }
 
-/// Gives at most so many bytes at a time, and panics where a pipe would wait.
+/// Reads at most this many bytes at a time, and panics where a pipe would wait.
 struct Pipe(Cursor<Vec<u8>>, usize);
 
 impl Read for Pipe {
