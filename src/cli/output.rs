@@ -14,7 +14,8 @@ use super::same_file::keep_apart;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use flowsieve::report::TerminalStyle;
-use flowsieve::trace::StopFlag;
+use flowsieve::trace::write::WriteFormat;
+use flowsieve::trace::{Compression, StopFlag};
 use flowsieve_engine::internal::Shown;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -105,12 +106,31 @@ enum Target {
     Special(File),
 }
 
+/// Refuses a name that promises compression, which only captures that are copied have.
+pub(super) fn refuse_compressed(path: &Path) -> Result<(), UsageError> {
+    if WriteFormat::of_name(path).compression == Compression::None {
+        return Ok(());
+    }
+    let plain = path.with_extension("");
+    Err(UsageError::new(format!(
+        "{}: this output is not compressed; write {} and compress it afterwards",
+        path.shown(),
+        plain.shown()
+    )))
+}
+
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 << 10;
 
 impl Output {
-    /// Opens `path`, or standard output if there is none or it is `-`.
+    /// Opens `path`, or standard output if there is none or it is `-`, for something that is not
+    /// compressed.
     pub(crate) fn open(partials: &Partials, path: Option<&Path>) -> Result<Self> {
+        path.map_or(Ok(()), refuse_compressed)?;
+        Self::open_any(partials, path)
+    }
+
+    fn open_any(partials: &Partials, path: Option<&Path>) -> Result<Self> {
         let named = path.unwrap_or(Path::new("-"));
         let is_output = is_standard_output(named);
         let path = if is_output { PathBuf::from("-") } else { destination(named) };
@@ -161,7 +181,7 @@ impl Output {
                 "a capture is not for a terminal: name a file with -w, or redirect the output"
             ));
         }
-        Self::open(partials, Some(path))
+        Self::open_any(partials, Some(path))
     }
 
     fn target(&self) -> Option<&Target> {

@@ -31,8 +31,7 @@ use flowsieve::pipeline::{CountSummary, InputResult, RunError, SampleResult};
 use flowsieve::plan::TracePlan;
 use flowsieve::report::{Summary, TerminalStyle};
 use flowsieve::top::TopSummary;
-use flowsieve::trace::write::WriteFormat;
-use flowsieve::trace::{Capture, Compression, Source, StopFlag};
+use flowsieve::trace::{Capture, Source, StopFlag};
 use flowsieve_engine::internal::{Shown, refused_threads};
 use indicatif::HumanCount;
 use std::ffi::OsString;
@@ -548,24 +547,10 @@ fn report_remarks(inputs: &[InputResult]) {
     }
 }
 
-/// Refuses a name that promises compression: results are not compressed.
-fn refuse_compressed(path: &Path) -> Result<(), UsageError> {
-    if WriteFormat::of_name(path).compression == Compression::None {
-        return Ok(());
-    }
-    let plain = path.with_extension("");
-    Err(UsageError::new(format!(
-        "{}: results are not compressed; write {} and compress it afterwards",
-        path.shown(),
-        plain.shown()
-    )))
-}
-
 impl OutputArgs {
     /// Opens the file for results, or standard output, and the file for the summary. A file that cannot be written is reported
     /// before the work begins.
     pub(super) fn open(&self, run: &mut Run) -> Result<Output> {
-        self.files().into_iter().filter_map(|(_, path)| path).try_for_each(refuse_compressed)?;
         self.open_summary(run)?;
         run.output(self.path())
     }

@@ -70,6 +70,8 @@ fn a_name_that_promises_compression_is_refused() {
     for (line, name, plain) in [
         (&["count", "traces/netns-dns.pcap", "-o"][..], "rows.csv.gz", "rows.csv and compress"),
         (&["export", "traces/netns-dns.pcap", "--summary"], "totals.zst", "totals and compress"),
+        (&["count", "traces/netns-dns.pcap", "--html"], "page.html.gz", "page.html and compress"),
+        (&["generate", "--packets", "10", "-w"], "some.pcap.xz", "some.pcap and compress"),
     ] {
         let run = flowsieve(&[line, &[&path(name)]].concat());
         assert_eq!(run.code, Some(2), "{}", run.err);
