@@ -144,7 +144,7 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         first = slice.first,
             "elements that the filter saw as new: never too many, and too few by its false positives",
             heading(Heading::right(4, 11, "first").narrow(9, "first").drop_priority(2));
-        estimate = slice.estimate, "unbiased estimate of the distinct elements",
+        estimate = slice.estimate, "unbiased estimate of the distinct elements; null if a filter notices none any more",
             heading(Heading::right(5, 11, "estimate").narrow(9, "estimate")),
             text(|slice| match slice.estimate {
                 // Rounded to whole numbers, few elements would differ from the exact count by

@@ -130,12 +130,13 @@ fn put_examples(folder: &Path) {
     let write = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let traces = repository().join("traces");
     fs::create_dir_all(folder.join("captures/2026-01")).unwrap();
-    for name in ["capture.pcap", "capture.pcap.gz", "monday.pcap", "captures/2026-01/a.pcap"] {
+    for name in ["capture.pcap", "monday.pcap", "captures/2026-01/a.pcap"] {
         let ten_minutes = ["--packets", "2k", "--duration", "10min"];
         let path = write(name);
         let line = [&["generate", "-w", &path], &ten_minutes[..]].concat();
         super::flowsieve(&line).done();
     }
+    fs::copy(folder.join("capture.pcap"), folder.join("capture.pcap.gz")).unwrap();
     fs::copy(traces.join("generated.pcap"), folder.join("tuesday.pcap")).unwrap();
     fs::copy(traces.join("netns-mirror.pcap"), folder.join("mirrored.pcapng")).unwrap();
     fs::copy(traces.join("netns-dns.pcap"), folder.join("captures/b.pcap")).unwrap();

@@ -174,7 +174,8 @@ impl DistinctCounter {
     }
 
     /// Returns the count, given the chances of a new element. It has no upper bound if less than
-    /// the share `least_seen` of the new elements would be seen.
+    /// the share `least_seen` of the new elements would be seen, and is only a lower bound if none
+    /// would: then the sum no longer grows with the stream.
     pub(crate) fn estimate_with(
         &self,
         chances: impl FnOnce() -> Chances,
@@ -200,7 +201,8 @@ impl DistinctCounter {
                 streams: 1,
             }),
         };
-        self.base.plus(stream)
+        let count = self.base.plus(stream);
+        if chances.seen > 0.0 { count } else { Estimate::bounded(count.lower(), None) }
     }
 }
 
@@ -214,9 +216,11 @@ mod tests {
         assert_eq!(counter.estimate(|| 1.0), Estimate::default());
         counter.record(Sighting::First, || 0.5);
         counter.record(Sighting::Repeat, || unreachable!("it is not new"));
-        for (repeat, full) in [(0.98, false), (0.995, true), (1.0, true)] {
+        for (repeat, full, point) in
+            [(0.98, false, Some(2.0)), (0.995, true, Some(2.0)), (1.0, true, None)]
+        {
             let estimate = counter.estimate(|| repeat);
-            assert_eq!((estimate.distinct, estimate.lower()), (2.0, 1));
+            assert_eq!((estimate.point(), estimate.lower()), (point, 1));
             assert_eq!(estimate.is_full(), full);
         }
     }

@@ -10,6 +10,7 @@ use crate::filters::{
 pub(super) struct CandidateTally {
     /// Elements called new; `None` for sketches.
     pub(super) first: Option<u64>,
+    /// The unbiased estimate, or the lower bound if it has no estimate any more.
     pub(super) estimate: Option<f64>,
     pub(super) is_saturated: bool,
     pub(super) memory_bytes: u64,
