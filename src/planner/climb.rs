@@ -1,10 +1,10 @@
 //! Chooses the combinations that a matrix stores: compares all families if there are few, and
 //! climbs from several of them otherwise.
 
+use super::PlanRequest;
 use super::complex::Stored;
 use super::families::Within;
 use super::matrix::{Candidate, Matrix};
-use super::{Goal, PlanRequest};
 use crate::filters::FilterKind;
 
 /// Families that are kept: those of a WCBFM's weights.
@@ -23,11 +23,12 @@ pub(super) type Sized<'a> = (Matrix<'a>, Candidate);
 /// Returns the best families of stored combinations, at most [`KEPT`], the best first: with equal
 /// sizes, with the weights of the request, or by the rule of the paper's tables if that is the
 /// goal.
-pub(super) fn best_families(request: &PlanRequest, kind: FilterKind, goal: Goal) -> Vec<Sized<'_>> {
+pub(super) fn best_families(request: &PlanRequest, kind: FilterKind) -> Vec<Sized<'_>> {
     let within = Within::of(request);
+    let stored = |sets: Vec<u32>| Stored::of_sets(request.attributes.len(), &sets);
     match within.all() {
-        Some(families) => all(request, kind, goal, families),
-        None => climbed(request, kind, goal, &within, WORK),
+        Some(families) => all(request, kind, families.into_iter().map(stored)),
+        None => climbed(request, kind, &within, WORK),
     }
 }
 
@@ -35,35 +36,30 @@ pub(super) fn best_families(request: &PlanRequest, kind: FilterKind, goal: Goal)
 pub(super) fn all(
     request: &PlanRequest,
     kind: FilterKind,
-    goal: Goal,
-    families: Vec<Vec<u32>>,
+    families: impl IntoIterator<Item = Stored>,
 ) -> Vec<Sized<'_>> {
-    let mut kept = Kept::new(goal);
+    let mut kept = Vec::new();
     let mut most = f64::INFINITY;
-    for sets in families {
-        let stored = Stored::of_sets(request.attributes.len(), &sets);
+    for stored in families {
         let matrix = Matrix::new(request, kind, stored);
-        if let Some(candidate) = matrix.fit(matrix.given_weights(), goal, most) {
+        if let Some(candidate) = matrix.fit(matrix.given_weights(), most) {
             // A family that does not reach the rate with the cells of the best so far is dropped.
-            if matches!(goal, Goal::Rate { .. }) {
-                most = most.min(candidate.cells);
-            }
-            kept.add(matrix, candidate);
+            most = most.min(candidate.most_cells());
+            keep(&mut kept, (matrix, candidate));
         }
     }
-    kept.best
+    kept
 }
 
 /// Climbs from several families step by step to better ones, with at most this much work.
 pub(super) fn climbed<'a>(
     request: &'a PlanRequest,
     kind: FilterKind,
-    goal: Goal,
     within: &Within,
     work: u64,
 ) -> Vec<Sized<'a>> {
-    let mut climb = Climb { request, kind, goal, within, work };
-    let mut kept = Kept::new(goal);
+    let mut climb = Climb { request, kind, within, work };
+    let mut kept = Vec::new();
     let mut starts = Vec::new();
     let mut most = f64::INFINITY;
     for start in within.starts() {
@@ -72,27 +68,24 @@ pub(super) fn climbed<'a>(
             break;
         }
         if let Some(start) = climb.sized(start, most) {
-            if matches!(goal, Goal::Rate { .. }) {
-                most = most.min(start.1.cells * WORTH_CLIMBING);
-            }
+            most = most.min(start.1.most_cells() * WORTH_CLIMBING);
             starts.push(start);
         }
     }
-    starts.sort_by(|(_, a), (_, b)| a.compare(b, goal));
-    for (matrix, candidate) in starts {
-        kept.add(matrix.clone(), candidate.clone());
+    starts.sort_by(|(_, a), (_, b)| a.compare(b));
+    for start in starts {
+        keep(&mut kept, start.clone());
         // Later climbs have something left, too.
         let reserve = climb.work / 2;
-        climb.up((matrix, candidate), reserve, &mut kept);
+        climb.up(start, reserve, &mut kept);
     }
-    kept.best
+    kept
 }
 
 /// A search for the best family.
 struct Climb<'a, 'b> {
     request: &'a PlanRequest,
     kind: FilterKind,
-    goal: Goal,
     within: &'b Within,
     /// Work that is left.
     work: u64,
@@ -102,14 +95,14 @@ impl<'a> Climb<'a, '_> {
     /// Sizes a family, if it serves the goal with at most this many cells.
     fn sized(&mut self, stored: Stored, most: f64) -> Option<Sized<'a>> {
         let matrix = Matrix::new(self.request, self.kind, stored);
-        let candidate = matrix.fit(matrix.given_weights(), self.goal, most);
+        let candidate = matrix.fit(matrix.given_weights(), most);
         self.work = self.work.saturating_sub(matrix.take_work());
         Some((matrix, candidate?))
     }
 
     /// Stores or cuts one set after the other, and if none helps one for another, as long as that
     /// helps and more than the reserve is left.
-    fn up(&mut self, mut here: Sized<'a>, reserve: u64, kept: &mut Kept<'a>) {
+    fn up(&mut self, mut here: Sized<'a>, reserve: u64, kept: &mut Vec<Sized<'a>>) {
         loop {
             let one: Vec<[u32; 1]> =
                 self.within.moves(&here.0.stored).into_iter().map(|set| [set]).collect();
@@ -131,25 +124,21 @@ impl<'a> Climb<'a, '_> {
         moves: &[[u32; SETS]],
         here: &mut Sized<'a>,
         reserve: u64,
-        kept: &mut Kept<'a>,
+        kept: &mut Vec<Sized<'a>>,
     ) -> Option<bool> {
         let mut is_better = false;
         for sets in moves {
             if self.work <= reserve {
                 return None;
             }
-            let most = match self.goal {
-                Goal::Rate { .. } => here.1.cells,
-                _ => f64::INFINITY,
-            };
             if let Some(next) = here.0.stored.changed(sets)
-                && let Some(next) = self.sized(next, most)
-                && next.1.is_better(&here.1, self.goal)
+                && let Some(next) = self.sized(next, here.1.most_cells())
+                && next.1.is_better(&here.1)
             {
                 *here = next;
                 is_better = true;
                 // An earlier climb went on from here.
-                if !kept.add(here.0.clone(), here.1.clone()) {
+                if !keep(kept, here.clone()) {
                     return None;
                 }
             }
@@ -158,28 +147,15 @@ impl<'a> Climb<'a, '_> {
     }
 }
 
-/// The best families so far, each once.
-struct Kept<'a> {
-    goal: Goal,
-    best: Vec<Sized<'a>>,
-}
-
-impl<'a> Kept<'a> {
-    fn new(goal: Goal) -> Self {
-        Self { goal, best: Vec::with_capacity(KEPT + 1) }
+/// Adds a family to the best so far; returns `false` if it is among them already. Equal families
+/// stay in the order in which they were added.
+fn keep<'a>(best: &mut Vec<Sized<'a>>, next: Sized<'a>) -> bool {
+    let place = best.partition_point(|(_, candidate)| candidate.compare(&next.1).is_le());
+    let known = |(matrix, _): &Sized<'a>| matrix.stored.sets().eq(next.0.stored.sets());
+    if best[..place].iter().any(known) {
+        return false;
     }
-
-    /// Adds a family; returns `false` if it is among the best already. Equal families stay in the
-    /// order in which they were added.
-    fn add(&mut self, matrix: Matrix<'a>, candidate: Candidate) -> bool {
-        let place =
-            self.best.partition_point(|(_, best)| best.compare(&candidate, self.goal).is_le());
-        let known = |(best, _): &Sized<'a>| best.stored.sets().eq(matrix.stored.sets());
-        if self.best[..place].iter().any(known) {
-            return false;
-        }
-        self.best.insert(place, (matrix, candidate));
-        self.best.truncate(KEPT);
-        true
-    }
+    best.insert(place, next);
+    best.truncate(KEPT);
+    true
 }

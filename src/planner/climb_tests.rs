@@ -2,6 +2,7 @@
 //! are many, and within its bounds.
 
 use super::climb::{WORK, all, climbed};
+use super::complex::Stored;
 use super::families::Within;
 use super::tests::{near, request, row};
 use super::*;
@@ -56,19 +57,21 @@ fn any_request(numbers: &mut Numbers, attributes: usize) -> PlanRequest {
 fn ratio_to_the_best(request: &PlanRequest) -> Option<f64> {
     let within = Within::of(request);
     let goal = request.goal;
-    let best = all(request, FilterKind::Cbfm, goal, within.all().unwrap());
-    let found = climbed(request, FilterKind::Cbfm, goal, &within, WORK);
+    let families = within.all().unwrap().into_iter();
+    let families = families.map(|sets| Stored::of_sets(request.attributes.len(), &sets));
+    let best = all(request, FilterKind::Cbfm, families);
+    let found = climbed(request, FilterKind::Cbfm, &within, WORK);
     let (Some((_, best)), Some((matrix, found))) = (best.first(), found.first()) else {
         assert!(best.is_empty() && found.is_empty(), "{request:?}");
         return None;
     };
-    assert!(!found.is_better(best, goal), "{request:?} {found:?} {best:?}");
+    assert!(!found.is_better(best), "{request:?} {found:?} {best:?}");
     // The prediction is that of the cuts.
     let cuts = matrix.stored.cuts();
     let again = matrices::rates_of(request, FilterKind::Cbfm, &cuts, &found.sizes, found.probes);
     let again = request.with_workload(|asked| asked.weighted(&again, None));
     assert!((again - found.fpr).abs() <= found.fpr * 1e-9);
-    if !best.is_better(found, goal) {
+    if !best.is_better(found) {
         return Some(1.0);
     }
     Some(match goal {

@@ -1,6 +1,6 @@
 //! Cartesian join, BFM, CBFM and WCBFM: sizes, k, cuts and weights.
 
-use super::climb::{Sized, best_families};
+use super::climb::{Sized, all, best_families};
 use super::complex::Stored;
 use super::matrix::{Candidate, Matrix};
 use super::weights::best_weights;
@@ -18,26 +18,18 @@ pub(super) const NEGLIGIBLE: f64 = 1e-9;
 pub(super) const WEIGHTS_WORK: u64 = 16_000_000;
 
 /// Plans one of the matrices; the search for weights does at most this much work.
-pub(super) fn row(
-    request: &PlanRequest,
-    kind: FilterKind,
-    goal: Goal,
-    weights_work: u64,
-) -> PlanRow {
+pub(super) fn row(request: &PlanRequest, kind: FilterKind, weights_work: u64) -> PlanRow {
     let mut found = match given_cuts(request, kind) {
-        Some(cuts) => with_cuts(request, kind, goal, cuts),
-        None => best_families(request, kind, goal),
+        Some(cuts) => all(request, kind, [stored(request, cuts)]),
+        None => best_families(request, kind),
     };
-    let by_table = matches!(goal, Goal::AttributeRate { .. });
+    let by_table = matches!(request.goal, Goal::AttributeRate { .. });
     if kind.has_weights() && request.weights.is_none() && !by_table {
-        weigh(&mut found, goal, weights_work);
+        weigh(&mut found, weights_work);
     }
-    let best = found.into_iter().reduce(
-        |best, next| {
-            if next.1.is_better(&best.1, goal) { next } else { best }
-        },
-    );
-    match (best, goal) {
+    let found = found.into_iter();
+    let best = found.reduce(|best, next| if next.1.is_better(&best.1) { next } else { best });
+    match (best, request.goal) {
         (Some((matrix, chosen)), _) => matrix_row(&matrix, &chosen),
         (None, Goal::Rate { fpr }) => {
             let note = format!("no size has a rate of {fpr:.3e}");
@@ -55,31 +47,18 @@ fn given_cuts(request: &PlanRequest, kind: FilterKind) -> Option<&[u32]> {
     if kind.has_cuts() { request.cuts.as_deref() } else { Some(&[]) }
 }
 
-/// Returns the matrix with given cuts, if any size serves the goal.
-fn with_cuts<'a>(
-    request: &'a PlanRequest,
-    kind: FilterKind,
-    goal: Goal,
-    cuts: &[u32],
-) -> Vec<Sized<'a>> {
-    let matrix = matrix(request, kind, cuts);
-    let candidate = matrix.fit(matrix.given_weights(), goal, f64::INFINITY);
-    let sized = candidate.map(|candidate| (matrix, candidate));
-    sized.into_iter().collect()
-}
-
-fn matrix<'a>(request: &'a PlanRequest, kind: FilterKind, cuts: &[u32]) -> Matrix<'a> {
-    Matrix::new(request, kind, Stored::new(request.attributes.len(), cuts))
+fn stored(request: &PlanRequest, cuts: &[u32]) -> Stored {
+    Stored::new(request.attributes.len(), cuts)
 }
 
 /// Gives each family the best weights that are found with its share of the work.
-fn weigh(found: &mut [Sized<'_>], goal: Goal, work: u64) {
+fn weigh(found: &mut [Sized<'_>], work: u64) {
     let mut left = work;
     let mut families = found.len() as u64;
     for (matrix, candidate) in found {
         let share = left / families;
         let mut work = share;
-        *candidate = best_weights(matrix, goal, candidate.clone(), &mut work);
+        *candidate = best_weights(matrix, candidate.clone(), &mut work);
         left -= share - work;
         families -= 1;
     }
@@ -87,7 +66,7 @@ fn weigh(found: &mut [Sized<'_>], goal: Goal, work: u64) {
 
 /// Returns the smallest possible version of a matrix that does not fit.
 fn smallest(request: &PlanRequest, kind: FilterKind, cuts: &[u32]) -> PlanRow {
-    let matrix = matrix(request, kind, cuts);
+    let matrix = Matrix::new(request, kind, stored(request, cuts));
     let least = matrix.candidate(&vec![1.0; request.attributes.len()], None);
     let mut row = matrix_row(&matrix, &least);
     row.fits = false;
@@ -214,8 +193,7 @@ pub(super) fn real_elements(
     if !kind.is_matrix() {
         return None;
     }
-    let cuts = given_cuts(request, kind)?;
-    let matrix = matrix(request, kind, cuts);
+    let matrix = Matrix::new(request, kind, stored(request, given_cuts(request, kind)?));
     let most = bytes as f64 * 8.0;
     let (size, _) = halved((0.0, most), 200, |size| matrix.cells_of_equal(size) <= most);
     Some(size / attribute_size(fpr, 1.0))
@@ -230,5 +208,5 @@ pub(super) fn rates_of(
     sizes: &[f64],
     probes: u32,
 ) -> Vec<Option<f64>> {
-    matrix(request, kind, cuts).rates(sizes, probes)
+    Matrix::new(request, kind, stored(request, cuts)).rates(sizes, probes)
 }

@@ -36,12 +36,13 @@ pub(super) struct Candidate {
     /// The highest rate of a combination that is asked for at all.
     worst: f64,
     pub(super) cells: f64,
+    goal: Goal,
 }
 
 impl Candidate {
     /// Returns the quantity to minimize; a rate that is not kept is worse than any memory.
-    fn cost(&self, goal: Goal) -> (bool, f64) {
-        match goal {
+    fn cost(&self) -> (bool, f64) {
+        match self.goal {
             Goal::Rate { .. } => (false, self.cells),
             // The rate is that of single attributes, so that as much as possible is answered well.
             Goal::AttributeRate { fpr } => (self.worst > fpr, self.cells),
@@ -49,15 +50,23 @@ impl Candidate {
         }
     }
 
+    /// Returns the most cells of a candidate that may be better.
+    pub(super) fn most_cells(&self) -> f64 {
+        match self.goal {
+            Goal::Rate { .. } => self.cells,
+            _ => f64::INFINITY,
+        }
+    }
+
     /// Orders candidates, the best first.
-    pub(super) fn compare(&self, other: &Self, goal: Goal) -> std::cmp::Ordering {
-        let (ours, theirs) = (self.cost(goal), other.cost(goal));
+    pub(super) fn compare(&self, other: &Self) -> std::cmp::Ordering {
+        let (ours, theirs) = (self.cost(), other.cost());
         ours.0.cmp(&theirs.0).then(ours.1.total_cmp(&theirs.1))
     }
 
     /// Returns whether it serves the goal better than another, by more than rounding.
-    pub(super) fn is_better(&self, other: &Self, goal: Goal) -> bool {
-        let (ours, theirs) = (self.cost(goal), other.cost(goal));
+    pub(super) fn is_better(&self, other: &Self) -> bool {
+        let (ours, theirs) = (self.cost(), other.cost());
         // Rates of 0, or of 1, are equal.
         let margin = 1.0 - 1e-9;
         (ours.0, theirs.0) == (false, true) || ours.0 == theirs.0 && ours.1 < theirs.1 * margin
@@ -186,6 +195,7 @@ impl<'a> Matrix<'a> {
             fpr,
             worst: asked.map(|(rate, _)| rate).fold(0.0, f64::max),
             cells: self.cells(sizes),
+            goal: self.request.goal,
         }
     }
 
@@ -205,7 +215,7 @@ impl<'a> Matrix<'a> {
     /// Returns the largest sizes with the memory of the goal, or the least that reach its rate, in
     /// proportion to weights or equal. `None` if no size does, or if it takes more than `most`
     /// cells.
-    pub(super) fn fit(&self, weights: Option<&[f64]>, goal: Goal, most: f64) -> Option<Candidate> {
+    pub(super) fn fit(&self, weights: Option<&[f64]>, most: f64) -> Option<Candidate> {
         let attributes = self.attributes();
         let heaviest = weights.map_or(1.0, |w| w.iter().copied().fold(0.0, f64::max));
         let sizes = |heavy: u64| -> Vec<f64> {
@@ -227,7 +237,7 @@ impl<'a> Matrix<'a> {
                 Some(_) => self.cells(&sizes(heavy)) <= most,
             })
         };
-        let heavy = match goal {
+        let heavy = match self.request.goal {
             Goal::Memory { bytes } => largest(most.min(bytes as f64 * 8.0))?,
             Goal::Rate { fpr } => {
                 let reaches = |heavy: u64| self.reaches(&sizes(heavy), fpr);

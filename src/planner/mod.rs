@@ -94,7 +94,7 @@ pub fn plan_measured(
         .iter()
         .map(|&structure| match request.most_elements_in {
             Some(bytes) => most_elements(request, structure, bytes),
-            None => row_for(request, structure, request.goal),
+            None => row_for(request, structure),
         })
         .collect();
     for row in &mut rows {
@@ -114,12 +114,13 @@ pub fn plan_measured(
         && fpr > 0.0
         && fpr < 1.0
     {
+        let at_rate = PlanRequest { goal: Goal::Rate { fpr }, ..request.clone() };
         let counts_only = |row: &PlanRow| matches!(row.structure, Structure::Hll | Structure::Ell);
         for row in rows.iter_mut().filter(|row| !counts_only(row)) {
             row.same_rate_bytes = if row.structure == best {
                 row.memory_bytes
             } else {
-                let sized = row_for(request, row.structure, Goal::Rate { fpr });
+                let sized = row_for(&at_rate, row.structure);
                 // A combination without an answer counts as 1, at any size.
                 sized
                     .memory_bytes
@@ -138,8 +139,7 @@ pub fn plan_measured(
 /// it can be built: the plan of `wcbfm`.
 pub fn weighted(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
     let request = request_for(workload, bytes, vec![Structure::Filter(FilterKind::Wcbfm)])?;
-    let row = row_for(&request, request.structures[0], request.goal);
-    row.spec().cloned()
+    row_for(&request, request.structures[0]).spec().cloned()
 }
 
 /// Returns the filter of at most this many bytes that a plan for these queries recommends.
@@ -197,20 +197,18 @@ fn request_for(
     Some(request)
 }
 
-/// Plans one structure for a goal.
-fn row_for(request: &PlanRequest, structure: Structure, goal: Goal) -> PlanRow {
-    row_with(request, structure, goal, WEIGHTS_WORK)
+/// Plans one structure.
+fn row_for(request: &PlanRequest, structure: Structure) -> PlanRow {
+    row_with(request, structure, WEIGHTS_WORK)
 }
 
 /// Plans one structure; the search for weights does at most this much work.
-fn row_with(request: &PlanRequest, structure: Structure, goal: Goal, weights_work: u64) -> PlanRow {
+fn row_with(request: &PlanRequest, structure: Structure, weights_work: u64) -> PlanRow {
     match structure {
-        Structure::Exact => sets::exact(request, goal),
-        Structure::Hll | Structure::Ell => sets::registers(request, structure, goal),
-        Structure::Filter(kind) if kind.is_matrix() => {
-            matrices::row(request, kind, goal, weights_work)
-        }
-        Structure::Filter(kind) => searched::row(request, kind, goal),
+        Structure::Exact => sets::exact(request),
+        Structure::Hll | Structure::Ell => sets::registers(request, structure),
+        Structure::Filter(kind) if kind.is_matrix() => matrices::row(request, kind, weights_work),
+        Structure::Filter(kind) => searched::row(request, kind),
     }
 }
 
@@ -221,7 +219,7 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64) -> Pla
         let elements = request.elements.all(elements as f64);
         let request = PlanRequest { elements, ..request.clone() };
         let share = WEIGHTS_WORK / u64::from(MOST_SEARCHES);
-        row_with(&request, structure, request.goal, share)
+        row_with(&request, structure, share)
     };
     let upto = match request.goal {
         Goal::Rate { fpr } => MOST_ELEMENTS.min((fpr / LEAST_RATE) as u64),

@@ -5,11 +5,11 @@ use super::{Design, Goal, PlanRequest, PlanRow, Structure};
 use crate::filters::{FilterKind, FilterSpec, Search, Sizing, Workload};
 
 /// Plans one of the structures.
-pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
+pub(super) fn row(request: &PlanRequest, kind: FilterKind) -> PlanRow {
     let mut remarks = Vec::new();
     let found = match kind.search() {
-        Some(search) => by_search(request, search, goal, &mut remarks),
-        None => by_rule(request, kind, goal),
+        Some(search) => by_search(request, search, &mut remarks),
+        None => by_rule(request, kind),
     };
     let structure = Structure::Filter(kind);
     let spec = match found {
@@ -32,7 +32,6 @@ pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRo
 fn by_search(
     request: &PlanRequest,
     search: &Search,
-    goal: Goal,
     remarks: &mut Vec<String>,
 ) -> Result<FilterSpec, String> {
     let smallest_rate = |workload: &Workload<'_>, fpr: f64| {
@@ -41,7 +40,7 @@ fn by_search(
             .ok_or_else(|| (search.out_of_reach)(reached(search.most)))?;
         Ok((search.fit)(workload, size))
     };
-    request.with_workload(|workload| match goal {
+    request.with_workload(|workload| match request.goal {
         Goal::Memory { bytes } => {
             let spec = (search.in_memory)(workload, bytes);
             if spec.memory_bytes() > bytes {
@@ -58,9 +57,9 @@ fn by_search(
 }
 
 /// Returns the filter as [`FilterSpec::new`] sizes it, for whole elements.
-fn by_rule(request: &PlanRequest, kind: FilterKind, goal: Goal) -> Result<FilterSpec, String> {
+fn by_rule(request: &PlanRequest, kind: FilterKind) -> Result<FilterSpec, String> {
     let expected = request.elements.whole().ceil() as u64;
-    let sizing = match goal {
+    let sizing = match request.goal {
         Goal::Memory { bytes } => Sizing::Memory { bytes, expected: Some(expected) },
         Goal::Rate { fpr } | Goal::AttributeRate { fpr } => Sizing::Rate { fpr, expected },
     };

@@ -4,7 +4,7 @@ use super::{Design, Goal, PlanRequest, PlanRow, Structure};
 use crate::filters::{CounterSpec, ExaLogLog};
 
 /// Plans a hash set for each wanted combination.
-pub(super) fn exact(request: &PlanRequest, goal: Goal) -> PlanRow {
+pub(super) fn exact(request: &PlanRequest) -> PlanRow {
     let share = request.key_bytes as f64 / request.attributes.len() as f64;
     let bytes_of = |mask: u32| {
         // Tables have a power of two of slots, at most 7/8 of them used, and one more byte for each
@@ -16,7 +16,7 @@ pub(super) fn exact(request: &PlanRequest, goal: Goal) -> PlanRow {
     let rates = vec![Some(0.0); request.wanted.len()];
     let mut row = PlanRow::new(request, Structure::Exact, Design::Exact, memory, rates);
     row.notes.push("for comparison: a hash set a wanted combination, memory estimated".into());
-    if let Goal::Memory { bytes } = goal {
+    if let Goal::Memory { bytes } = request.goal {
         row.fits = memory <= bytes as f64;
     }
     row
@@ -32,9 +32,9 @@ pub(super) fn registers_std_error(structure: Structure, registers: u64) -> f64 {
 }
 
 /// Plans a counter for each wanted combination, which answers no query.
-pub(super) fn registers(request: &PlanRequest, structure: Structure, goal: Goal) -> PlanRow {
+pub(super) fn registers(request: &PlanRequest, structure: Structure) -> PlanRow {
     let counts = request.wanted.len() as u64;
-    let bytes = match goal {
+    let bytes = match request.goal {
         Goal::Memory { bytes } => bytes / counts,
         _ => 1 << 14,
     };

@@ -1,7 +1,7 @@
 //! Weights of a WCBFM: the sizes of the attributes in proportion to each other.
 
+use super::PlanRequest;
 use super::matrix::{Candidate, Matrix};
-use super::{Goal, PlanRequest};
 
 /// Factors by which weights are changed, large ones first.
 const STEPS: [f64; 5] = [4.0, 2.0, 1.4, 1.15, 1.05];
@@ -11,18 +11,13 @@ const MOST_ROUNDS: u32 = 12;
 
 /// Looks for better weights than equal ones, until nothing helps or `work` is used up. Never returns
 /// worse ones than `from`.
-pub(super) fn best_weights(
-    matrix: &Matrix<'_>,
-    goal: Goal,
-    from: Candidate,
-    work: &mut u64,
-) -> Candidate {
+pub(super) fn best_weights(matrix: &Matrix<'_>, from: Candidate, work: &mut u64) -> Candidate {
     let mut best = from;
     matrix.take_work();
     for weights in starts(matrix.request, &best) {
-        let Some(here) = matrix.fit(Some(&weights), goal, f64::INFINITY) else { continue };
-        let found = Descent { matrix, goal, here, weights }.run(work);
-        if found.is_better(&best, goal) {
+        let Some(here) = matrix.fit(Some(&weights), f64::INFINITY) else { continue };
+        let found = Descent { matrix, here, weights }.run(work);
+        if found.is_better(&best) {
             best = found;
         }
         if *work == 0 {
@@ -35,7 +30,6 @@ pub(super) fn best_weights(
 /// A search that changes one weight after the other as long as that helps.
 struct Descent<'a> {
     matrix: &'a Matrix<'a>,
-    goal: Goal,
     here: Candidate,
     weights: Vec<f64>,
 }
@@ -67,12 +61,8 @@ impl Descent<'_> {
     fn change(&mut self, attribute: usize, factor: f64) -> bool {
         let mut tried = self.weights.clone();
         tried[attribute] *= factor;
-        let most = match self.goal {
-            Goal::Rate { .. } => self.here.cells,
-            _ => f64::INFINITY,
-        };
-        let found = self.matrix.fit(Some(&tried), self.goal, most);
-        let Some(found) = found.filter(|found| found.is_better(&self.here, self.goal)) else {
+        let found = self.matrix.fit(Some(&tried), self.here.most_cells());
+        let Some(found) = found.filter(|found| found.is_better(&self.here)) else {
             return false;
         };
         (self.here, self.weights) = (found, tried);
