@@ -58,16 +58,20 @@ impl Elements {
         if for_all.is_some() {
             origins[masks - 1] = Origin::Given;
         }
-        let mut is_known = vec![false; masks];
         for &(mask, n, origin) in known {
-            let at = mask as usize;
-            (numbers[at], origins[at], is_known[at]) = (n as f64, origin, true);
+            (numbers[mask as usize], origins[mask as usize]) = (n as f64, origin);
         }
-        let mut bounds = Bounds { numbers, origins, is_known, name };
-        bounds.bound_by_parts(caps)?;
-        bounds.check_whole()?;
-        bounds.bound_by_larger()?;
-        Ok(Self { numbers: bounds.numbers, origins: bounds.origins, caps: caps.to_vec() })
+        let known: Vec<usize> = known.iter().map(|&(mask, ..)| mask as usize).collect();
+        let mut elements = Self { numbers, origins, caps: caps.to_vec() };
+        elements.bound_by_parts(&known, &name)?;
+        if elements.whole().is_infinite() {
+            return Err(PlannerError::new(format!(
+                "sizes depend on the number of distinct elements, and that of {} is not known; --expect 100k or --sample CAPTURE works",
+                name(masks as u32 - 1)
+            )));
+        }
+        elements.bound_by_larger(&known, &name)?;
+        Ok(elements)
     }
 
     /// Returns the same number for every combination, as far as its attributes can have this many
@@ -97,26 +101,19 @@ impl Elements {
     pub fn whole(&self) -> f64 {
         self.numbers[self.numbers.len() - 1]
     }
-}
 
-/// The numbers of all combinations while they are bounded.
-struct Bounds<F> {
-    /// By mask.
-    numbers: Vec<f64>,
-    origins: Vec<Origin>,
-    is_known: Vec<bool>,
-    name: F,
-}
-
-impl<F: Fn(u32) -> String> Bounds<F> {
     /// Bounds each combination by the product of its parts, the smaller combinations first.
-    fn bound_by_parts(&mut self, caps: &[Option<u64>]) -> Result<(), PlannerError> {
-        let known = (0..self.numbers.len()).filter(|&mask| self.is_known[mask]);
-        let mut parts: Vec<(usize, f64)> = known.map(|mask| (mask, self.numbers[mask])).collect();
-        let caps = caps.iter().enumerate();
-        parts.extend(caps.filter_map(|(attribute, cap)| Some((1 << attribute, (*cap)? as f64))));
+    fn bound_by_parts(
+        &mut self,
+        known: &[usize],
+        name: &dyn Fn(u32) -> String,
+    ) -> Result<(), PlannerError> {
+        let counted = known.iter().map(|&mask| (mask, self.numbers[mask]));
+        let caps = self.caps.iter().enumerate();
+        let caps = caps.filter_map(|(attribute, cap)| Some((1 << attribute, (*cap)? as f64)));
+        let parts: Vec<(usize, f64)> = counted.chain(caps).collect();
         for set in 1..self.numbers.len() {
-            let is_known = self.is_known[set];
+            let is_known = known.contains(&set);
             let usable = parts.iter().filter(|(part, _)| part & !set == 0);
             // The number of a known combination is no bound on itself.
             let products = usable
@@ -127,55 +124,38 @@ impl<F: Fn(u32) -> String> Bounds<F> {
                 continue;
             }
             if is_known {
-                return Err(self.more_than_parts(set, bound));
+                let (name, number) = (name(set as u32), self.numbers[set]);
+                return Err(PlannerError::new(format!(
+                    "{name} has at most {bound} values, as many as its attributes have multiplied, not {number}; --expect {name}={bound} works"
+                )));
             }
             (self.numbers[set], self.origins[set]) = (bound, Origin::Bound);
         }
         Ok(())
     }
 
-    fn more_than_parts(&self, set: usize, bound: f64) -> PlannerError {
-        let name = (self.name)(set as u32);
-        PlannerError::new(format!(
-            "{name} has at most {bound} values, as many as its attributes have multiplied, not {}; --expect {name}={bound} works",
-            self.numbers[set],
-        ))
-    }
-
-    fn check_whole(&self) -> Result<(), PlannerError> {
-        let full = self.numbers.len() - 1;
-        if self.numbers[full].is_finite() {
-            return Ok(());
-        }
-        Err(PlannerError::new(format!(
-            "sizes depend on the number of distinct elements, and that of {} is not known; --expect 100k or --sample CAPTURE works",
-            (self.name)(full as u32)
-        )))
-    }
-
     /// Bounds each combination by those with one attribute more, the larger combinations first.
-    fn bound_by_larger(&mut self) -> Result<(), PlannerError> {
-        let attributes = self.numbers.len().trailing_zeros();
+    fn bound_by_larger(
+        &mut self,
+        known: &[usize],
+        name: &dyn Fn(u32) -> String,
+    ) -> Result<(), PlannerError> {
         for set in (1..self.numbers.len() - 1).rev() {
-            for larger in (0..attributes).map(|attribute| set | 1 << attribute) {
-                if self.numbers[larger] >= self.numbers[set] {
+            for larger in (0..self.caps.len()).map(|attribute| set | 1 << attribute) {
+                let (number, bound) = (self.numbers[set], self.numbers[larger]);
+                if bound >= number {
                     continue;
                 }
-                if self.is_known[set] {
-                    return Err(self.more_than_larger(set, larger));
+                if known.contains(&set) {
+                    let [smaller, name] = [set, larger].map(|mask| name(mask as u32));
+                    return Err(PlannerError::new(format!(
+                        "{smaller} has at most as many values as {name}, {bound}, not {number}; give the larger combination --expect {name}={number}"
+                    )));
                 }
-                self.numbers[set] = self.numbers[larger];
+                self.numbers[set] = bound;
             }
         }
         Ok(())
-    }
-
-    fn more_than_larger(&self, set: usize, larger: usize) -> PlannerError {
-        let [smaller, name] = [set, larger].map(|mask| (self.name)(mask as u32));
-        let [number, bound] = [set, larger].map(|mask| self.numbers[mask]);
-        PlannerError::new(format!(
-            "{smaller} has at most as many values as {name}, {bound}, not {number}; give the larger combination --expect {name}={number}"
-        ))
     }
 }
 
