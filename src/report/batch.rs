@@ -1,7 +1,7 @@
 //! Rows by column: the one shape in which rows reach every format.
 
 use super::cell::{
-    Cell, Clock, Decimal, EpochSeconds, Joined, Kind, Name, Seconds, Tally, Time, TimeOnly, Whole,
+    Cell, Clock, Decimal, EpochSeconds, Joined, Kind, Name, Seconds, Time, TimeOnly, Whole,
     push_integer,
 };
 use super::number::RecentSeconds;
@@ -80,7 +80,6 @@ values! {
     &'static str => Kind::Word, Text: |text| text;
     String => Kind::Text, Text: |text| text;
     Seconds => Kind::Seconds, Cells: |duration| Cell::Seconds(duration.0);
-    Tally => Kind::Tally, Cells: |tally| Cell::Tally(tally.0);
     Cell => Kind::Object, Cells: |cell| cell;
 }
 
@@ -293,7 +292,7 @@ impl Array {
             Kind::F64 | Kind::Decimal | Kind::Whole => Values::F64(Vec::new()),
             Kind::Bool => Values::Bool(Vec::new()),
             Kind::Text | Kind::Token | Kind::Address | Kind::Word => Values::Text(Texts::default()),
-            Kind::Seconds | Kind::List(_) | Kind::Object | Kind::Tally => Values::Cells(Vec::new()),
+            Kind::Seconds | Kind::List(_) | Kind::Object => Values::Cells(Vec::new()),
         };
         Self { values, valid: nullable.then(Vec::new) }
     }

@@ -38,8 +38,6 @@ pub(super) enum Kind {
     List(Box<Kind>),
     /// Replaced by its columns in flat formats.
     Object,
-    /// Packets by reason.
-    Tally,
 }
 
 /// How a column shows a time.
@@ -72,7 +70,6 @@ pub(super) enum Cell {
     /// The values, and the separator for flat formats.
     List(Vec<Cell>, &'static str),
     Object(Vec<(Name, Cell)>),
-    Tally(Vec<(String, u64)>),
 }
 
 /// A time that becomes two columns.
@@ -87,8 +84,6 @@ pub(super) struct Seconds(pub(super) i128);
 pub(super) struct Decimal(pub(super) f64);
 /// A value for [`Kind::Whole`].
 pub(super) struct Whole(pub(super) f64);
-/// Packets by reason.
-pub(super) struct Tally(pub(super) Vec<(String, u64)>);
 /// A list with its separator for flat formats.
 pub(super) struct Joined<T>(pub(super) Vec<T>, pub(super) &'static str);
 
@@ -161,7 +156,7 @@ impl Cell {
                 out.push_str(&texts.join(separator));
             }
             // As in JSON, so that a number is the same in both.
-            Self::F64(_) | Self::Whole(_) | Self::Object(_) | Self::Tally(_) => {
+            Self::F64(_) | Self::Whole(_) | Self::Object(_) => {
                 out.push_str(&serde_json::to_string(self).unwrap_or_default());
             }
         }
@@ -191,9 +186,6 @@ impl Serialize for Cell {
             Self::List(cells, _) => serializer.collect_seq(cells),
             Self::Object(fields) => {
                 serializer.collect_map(fields.iter().map(|(name, cell)| (name, cell)))
-            }
-            Self::Tally(counts) => {
-                serializer.collect_map(counts.iter().map(|(name, count)| (name, count)))
             }
         }
     }

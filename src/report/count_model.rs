@@ -1,6 +1,6 @@
 //! A count: its parameters, the columns of its slices, and what stands around them.
 
-use super::cell::{Tally, Time};
+use super::cell::{Cell, Time};
 use super::column::{Columns, columns};
 use super::count_combinations::{
     CountDesign, LOWER_DOC, UPPER_DOC, combination_columns, count_columns, design_columns,
@@ -230,11 +230,9 @@ pub(super) fn quantile_columns() -> Columns<Quantiles> {
 }
 
 /// Packets by reason, in the order of the names.
-pub(super) fn tally(skipped: &BTreeMap<Skip, u64>) -> Tally {
-    let counts = skipped.iter();
-    let counts: BTreeMap<_, _> =
-        counts.map(|(skip, &count)| (skip.name().into_owned(), count)).collect();
-    Tally(counts.into_iter().collect())
+pub(super) fn tally(skipped: &BTreeMap<Skip, u64>) -> Cell {
+    let counts = skipped.iter().map(|(skip, &count)| (skip.name(), Cell::U64(count)));
+    Cell::Object(counts.collect::<BTreeMap<_, _>>().into_iter().collect())
 }
 
 /// The whole run.

@@ -161,6 +161,6 @@ fn word(kind: &Kind) -> &'static str {
         Kind::Bool => "boolean",
         Kind::Text | Kind::Token | Kind::Address | Kind::Word => "text",
         Kind::List(_) => "list",
-        Kind::Object | Kind::Tally => "object",
+        Kind::Object => "object",
     }
 }
