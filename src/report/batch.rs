@@ -158,7 +158,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
@@ -167,7 +167,7 @@ impl Texts {
         self.ends.clear();
     }
 
-    fn range(&self, row: usize) -> Range<usize> {
+    pub(super) fn range(&self, row: usize) -> Range<usize> {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         start..self.ends[row] as usize
     }

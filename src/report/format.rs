@@ -169,28 +169,17 @@ impl fmt::Display for ReportFormat {
     }
 }
 
-/// An encoded batch: made in any thread, written in order.
-pub(super) enum Part {
-    Bytes(Vec<u8>),
-    /// A type of the format.
-    #[cfg_attr(
-        not(any(feature = "parquet", feature = "arrow")),
-        expect(dead_code, reason = "only formats of columns need it")
-    )]
-    Other(Box<dyn Any + Send>),
-}
+/// An encoded batch of a type of the format: made in any thread, written in order.
+pub(super) struct Part(Box<dyn Any + Send>);
 
 impl Part {
+    pub(super) fn new(part: impl Any + Send) -> Self {
+        Self(Box::new(part))
+    }
+
     /// Returns the part that the same format made.
-    #[cfg_attr(
-        not(any(feature = "parquet", feature = "arrow")),
-        expect(dead_code, reason = "only formats of columns need it")
-    )]
     pub(super) fn downcast<T: 'static>(self) -> T {
-        match self {
-            Self::Other(part) => *part.downcast().expect("the format made the part"),
-            Self::Bytes(_) => unreachable!("the format makes no bytes"),
-        }
+        *self.0.downcast().expect("the format made the part")
     }
 }
 
@@ -218,12 +207,9 @@ pub(super) trait Format: Send {
     /// Encodes rows, in any thread and before or after [`Self::begin`].
     fn encode(&mut self, batch: &Batch) -> io::Result<Part>;
 
-    /// Writes an encoded part.
+    /// Writes an encoded part: bytes, unless the format says otherwise.
     fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
-        match part {
-            Part::Bytes(bytes) => out.write_all(&bytes),
-            Part::Other(_) => unreachable!("the format makes bytes"),
-        }
+        out.write_all(&part.downcast::<Vec<u8>>())
     }
 
     /// Writes what comes behind the rows.

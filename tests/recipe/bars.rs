@@ -26,7 +26,7 @@ impl Format for Bars {
     fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
         let rows = 0..batch.rows;
         let lines = rows.map(|row| texts_of(batch, row).collect::<Vec<_>>().join("|") + "\n");
-        Ok(Part::Bytes(lines.collect::<String>().into_bytes()))
+        Ok(Part::new(lines.collect::<String>().into_bytes()))
     }
 
     fn fork(&self) -> Box<dyn Format> {

@@ -82,7 +82,7 @@ macro_rules! ipc {
 
             fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
                 let schema = arrow_schema(&batch.schema, $is_stream);
-                Ok(Part::Other(Box::new(record_batch(batch, &schema))))
+                Ok(Part::new(record_batch(batch, &schema)))
             }
 
             fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
@@ -160,6 +160,7 @@ pub(in crate::report) fn record_batch(batch: &Batch, schema: &SchemaRef) -> Reco
 
 fn arrow_array(field: &Field, array: &Array, kind: &DataType) -> ArrayRef {
     let nulls = || array.valid.clone().map(Into::into);
+    let is_some = |cell: &Cell| *cell != Cell::Null;
     match &array.values {
         Values::I64(times) if matches!(field.kind, Kind::Time(_)) => {
             let times = TimestampNanosecondArray::new(times.clone().into(), nulls());
@@ -172,10 +173,7 @@ fn arrow_array(field: &Field, array: &Array, kind: &DataType) -> ArrayRef {
         Values::F64(values) => Arc::new(Float64Array::new(values.clone().into(), nulls())),
         Values::Bool(values) => Arc::new(BooleanArray::new(values.clone().into(), nulls())),
         Values::Cells(cells) if field.kind == Kind::Seconds => {
-            let durations = cells.iter().map(|cell| match cell {
-                Cell::Null => None,
-                cell => Some(cell.as_seconds()),
-            });
+            let durations = cells.iter().map(|cell| is_some(cell).then(|| cell.as_seconds()));
             Arc::new(durations.collect::<Float64Array>())
         }
         Values::Text(texts) => {
@@ -190,10 +188,7 @@ fn arrow_array(field: &Field, array: &Array, kind: &DataType) -> ArrayRef {
             }
         }
         Values::Cells(cells) => {
-            let texts = cells.iter().map(|cell| match cell {
-                Cell::Null => None,
-                cell => Some(cell.to_text()),
-            });
+            let texts = cells.iter().map(|cell| is_some(cell).then(|| cell.to_text()));
             Arc::new(texts.collect::<StringArray>())
         }
     }

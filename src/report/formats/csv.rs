@@ -60,7 +60,7 @@ impl Format for Csv {
             end_line(&mut lines, start);
         }
         self.usual_bytes = lines.len();
-        Ok(Part::Bytes(lines.into_bytes()))
+        Ok(Part::new(lines.into_bytes()))
     }
 
     fn fork(&self) -> Box<dyn Format> {

@@ -41,13 +41,11 @@ impl Format for Json {
     }
 
     fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
-        objects(batch, ",\n", "").map(Part::Bytes)
+        objects(batch, ",\n", "").map(Part::new)
     }
 
     fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
-        let Part::Bytes(bytes) = part else {
-            unreachable!("JSON is bytes");
-        };
+        let bytes = part.downcast::<Vec<u8>>();
         // No comma stands before the first row.
         let is_first = !std::mem::replace(&mut self.has_rows, true);
         out.write_all(&bytes[usize::from(is_first)..])
@@ -75,7 +73,7 @@ impl Format for JsonLines {
     }
 
     fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
-        objects(batch, "", "\n").map(Part::Bytes)
+        objects(batch, "", "\n").map(Part::new)
     }
 
     fn fork(&self) -> Box<dyn Format> {

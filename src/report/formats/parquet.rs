@@ -151,7 +151,7 @@ impl Format for Parquet {
         };
         let group = shape.encode(batch).map_err(io::Error::other)?;
         self.shape = Some(shape);
-        Ok(Part::Other(Box::new(group)))
+        Ok(Part::new(group))
     }
 
     fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
@@ -204,10 +204,8 @@ struct ColumnEncoder<'a> {
 impl ColumnEncoder<'_> {
     fn encode_texts(self, texts: &Texts) -> Result<EncodedColumn, ParquetError> {
         let bytes = Bytes::copy_from_slice(texts.all.as_bytes());
-        let ends = &texts.ends;
-        self.encode::<ByteArrayType>(ends.len(), |row| {
-            let start = row.checked_sub(1).map_or(0, |before| ends[before] as usize);
-            ByteArray::from(bytes.slice(start..ends[row] as usize))
+        self.encode::<ByteArrayType>(texts.len(), |row| {
+            ByteArray::from(bytes.slice(texts.range(row)))
         })
     }
 

@@ -89,7 +89,7 @@ impl Format for Markup {
                 super::texts_of(batch, row).map(|text| self.escaped(&text)).collect();
             lines += &self.line(&cells);
         }
-        Ok(Part::Bytes(lines.into_bytes()))
+        Ok(Part::new(lines.into_bytes()))
     }
 
     fn end(&mut self, _: Frame, _: Tail, out: &mut dyn Write) -> io::Result<()> {
