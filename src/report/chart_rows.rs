@@ -150,8 +150,7 @@ fn table_of<'a>(
     rows: impl Iterator<Item = (String, Vec<String>)>,
 ) -> TableView {
     let names = names.map(|name| Heading::number(name.clone()));
-    let headings = std::iter::once(Heading::text(first.to_owned())).chain(names);
-    TableView::new(headings, rows.map(|(first, values)| [vec![first], values].concat()))
+    TableView::named(Heading::text(first.to_owned()), names, rows)
 }
 
 #[cfg(test)]

@@ -336,13 +336,12 @@ impl<'a> EachReport<'a> {
         ];
         let sums = self.sums();
         let headings = sums.iter().map(|sum| Heading::number(sum.size.clone()).gap(2));
-        let headings = std::iter::once(Heading::text("captures")).chain(headings);
-        let rows = words.into_iter().enumerate().map(|(verdict, words)| {
-            let counts = sums.iter().map(|sum| sum.counts[verdict].to_string());
-            std::iter::once(words).chain(counts).collect::<Vec<_>>()
+        let rows = words.into_iter().enumerate().filter_map(|(verdict, words)| {
+            let counts = sums.iter().map(|sum| sum.counts[verdict]);
+            let is_any = counts.clone().any(|count| count > 0);
+            is_any.then(|| (words, counts.map(|count| count.to_string()).collect()))
         });
-        let rows: Vec<_> = rows.filter(|row| row[1..].iter().any(|count| count != "0")).collect();
-        TableView::new(headings, rows)
+        TableView::named(Heading::text("captures"), headings, rows)
     }
 
     /// Everything to look at: the answer, the grid of verdicts, and the means of both.
@@ -408,7 +407,6 @@ impl<'a> EachReport<'a> {
     /// Means of both, with the letter.
     fn mean_table(&self) -> TableView {
         let headings = self.sizes().into_iter().map(Heading::number);
-        let headings = std::iter::once(Heading::text("capture")).chain(headings);
         let rows = self.captures.iter().map(|capture| {
             let cells = capture.cells.iter().map(|cell| {
                 or_dash(cell.as_ref().and_then(VerdictRow::means), |means| {
@@ -416,8 +414,8 @@ impl<'a> EachReport<'a> {
                     format!("{a}/{b} {}", self.letter(cell.as_ref()))
                 })
             });
-            std::iter::once(file_name(&capture.capture.name)).chain(cells).collect::<Vec<_>>()
+            (file_name(&capture.capture.name), cells.collect())
         });
-        TableView::new(headings, rows.collect::<Vec<_>>())
+        TableView::named(Heading::text("capture"), headings, rows)
     }
 }

@@ -6,7 +6,7 @@ use super::compare_words::{
     digests, floor_sentence, in_percent, points, probes_words, program_words, seeds_of, seeds_rule,
     size_of, slice_word, title, variant_words,
 };
-use super::document::{Block, Document, TableView, Wrapping};
+use super::document::{Block, Document, TableView, TextColumns, Wrapping};
 use super::formats::tables::Markup;
 use super::heading::Heading;
 use super::number::{bare, capitalised, grouped, or_dash, short_percent};
@@ -95,56 +95,45 @@ fn shown_verdicts(report: &CompareReport<'_>) -> Vec<VerdictRow> {
 
 /// Returns the table of the pair by size, with the other structures if they are few.
 pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> TableView {
-    let [a, b] = report.plan.pair.unwrap_or([Contender::Planned; 2]);
+    let pair = report.plan.pair.unwrap_or([Contender::Planned; 2]);
     let beside = others(report);
     let beside = if beside.len() > BESIDE { Vec::new() } else { beside };
-    let number = |text: String, priority| Heading::number(text).gap(2).drop_priority(priority);
-    let error = |contender: Contender| Heading::text(contender.name()).gap(2);
-    let mut headings = vec![
-        Heading::number("error, %"),
-        Heading::text("").gap(1),
-        error(a),
-        number("lost".to_owned(), 3),
-        number("k".to_owned(), 1),
-        error(b),
-        number("lost".to_owned(), 3),
-        number("k".to_owned(), 1),
-        Heading::text("nearer").gap(2),
-        number("by, points".to_owned(), 4),
-        number("seeds".to_owned(), 2),
-    ];
-    headings.extend(beside.iter().map(|it| Heading::text(it.name()).gap(2).drop_priority(5)));
-    let cells = rows.iter().map(|row| {
-        let mut cells = vec![
-            size_of(row),
-            if row.verdict.count == CountKind::Raw { "raw" } else { "est" }.to_owned(),
-        ];
-        let (size, count) = (row.verdict.size, row.verdict.count);
-        for (number, contender) in [a, b].into_iter().enumerate() {
-            let errors = errors_of(report, contender, size, count);
-            cells.push(error_cell(report, contender, row));
-            let lost = errors.filter(|_| count == CountKind::Raw);
-            cells.push(lost.map_or(String::new(), |(errors, _)| bare(errors.lost)));
-            cells.push(or_dash(row.verdict.probes[number], |k| k.to_string()));
+    let number =
+        |text: &'static str, priority| Heading::number(text).gap(2).drop_priority(priority);
+    let is_raw = |row: &VerdictRow| row.verdict.count == CountKind::Raw;
+    let mut columns = TextColumns::<VerdictRow>::default();
+    columns.push(Heading::number("error, %"), size_of);
+    columns.push(Heading::text(""), |row| if is_raw(row) { "raw" } else { "est" }.to_owned());
+    for (place, contender) in pair.into_iter().enumerate() {
+        let heading = Heading::text(contender.name()).gap(2);
+        columns.push(heading, move |row| error_cell(report, contender, row));
+        // The share of all elements is that of the only slice.
+        if report.comparison.judged().count() > 1 {
+            columns.push(number("lost", 3), move |row| {
+                let (size, count) = (row.verdict.size, row.verdict.count);
+                let lost = errors_of(report, contender, size, count).filter(|_| is_raw(row));
+                lost.map_or(String::new(), |(errors, _)| bare(errors.lost))
+            });
         }
-        let judged = row.judged();
-        cells.push(or_dash(judged, |it| row.word(it.verdict).to_owned()));
-        let differs = judged.filter(|it| count == CountKind::Raw && it.verdict != Verdict::Same);
-        cells.push(differs.map_or(String::new(), by_points));
-        cells.push(judged.map_or(String::new(), |it| it.seeds.to_string()));
-        cells.extend(beside.iter().map(|&it| short_error(report, it, size, count)));
-        cells
+        let probes = move |row: &VerdictRow| or_dash(row.verdict.probes[place], |k| k.to_string());
+        columns.push(number("k", 1), probes);
+    }
+    columns.push(Heading::text("nearer").gap(2), |row| {
+        or_dash(row.judged(), |it| row.word(it.verdict).to_owned())
     });
-    // The share of all elements is that of the only slice.
-    let has_lost = report.comparison.judged().count() > 1;
-    let kept: Vec<bool> = headings.iter().map(|it| has_lost || it.text != "lost").collect();
-    let rows = cells.map(|row| only(&kept, row)).collect::<Vec<_>>();
-    TableView::new(only(&kept, headings), rows)
-}
-
-/// Returns the columns that are kept.
-fn only<T>(kept: &[bool], columns: Vec<T>) -> Vec<T> {
-    columns.into_iter().zip(kept).filter_map(|(column, kept)| kept.then_some(column)).collect()
+    columns.push(number("by, points", 4), |row| {
+        let differs = row.judged().filter(|it| is_raw(row) && it.verdict != Verdict::Same);
+        differs.map_or(String::new(), by_points)
+    });
+    columns.push(number("seeds", 2), |row| {
+        row.judged().map_or(String::new(), |it| it.seeds.to_string())
+    });
+    for it in beside {
+        let heading = Heading::text(it.name()).gap(2).drop_priority(5);
+        columns
+            .push(heading, move |row| short_error(report, it, row.verdict.size, row.verdict.count));
+    }
+    columns.table(rows)
 }
 
 /// The errors of a structure of a size, and whether no other is better.
@@ -226,15 +215,14 @@ fn others_table(report: &CompareReport<'_>, kind: CountKind) -> Option<TableView
     };
     let sizes = &report.comparison.sizes;
     let headings = sizes.iter().map(|&size| Heading::text(report.size(size)).gap(2));
-    let headings = std::iter::once(Heading::text(first)).chain(headings);
     let others =
         if report.plan.pair.is_some() { others(report) } else { report.plan.contenders.clone() };
     let rows = others.into_iter().map(|contender| {
         let cells = sizes.iter().map(|&size| short_error(report, contender, size, kind));
-        std::iter::once(contender.name().to_owned()).chain(cells).collect::<Vec<_>>()
+        (contender.name().to_owned(), cells.collect::<Vec<_>>())
     });
-    let rows: Vec<_> = rows.filter(|row| row[1..].iter().any(|cell| cell != "–")).collect();
-    (!rows.is_empty()).then(|| TableView::new(headings, rows))
+    let rows: Vec<_> = rows.filter(|(_, cells)| cells.iter().any(|cell| cell != "–")).collect();
+    (!rows.is_empty()).then(|| TableView::named(Heading::text(first), headings, rows))
 }
 
 /// Explains the marks and words of the table.
@@ -282,9 +270,8 @@ const LOADS: [f64; 2] = [0.4, 6.4];
 /// Verdicts by load.
 pub(super) fn by_load(rows: &[(f64, &VerdictRow)], pair: [Contender; 2]) -> TableView {
     let [a, b] = pair.map(Contender::name);
-    let headings = ["load".to_owned(), a.to_owned(), b.to_owned()].map(Heading::text);
     let more = ["no matter", "same", "open"].map(Heading::number);
-    let headings = headings.into_iter().chain(more).map(|heading| heading.gap(2));
+    let headings = [a, b].map(Heading::text).into_iter().chain(more).map(|it| it.gap(2));
     let classes = [
         (format!("below {}", LOADS[0]), f64::NEG_INFINITY, LOADS[0]),
         (format!("{} to {}", LOADS[0], LOADS[1]), LOADS[0], LOADS[1]),
@@ -297,9 +284,9 @@ pub(super) fn by_load(rows: &[(f64, &VerdictRow)], pair: [Contender; 2]) -> Tabl
             let same = own.filter(|(_, row)| row.judged().is_some_and(|it| it.verdict == verdict));
             same.count().to_string()
         });
-        std::iter::once(name).chain(cells).collect()
+        (name, cells.into())
     });
-    TableView::new(headings, rows)
+    TableView::named(Heading::text("load").gap(2), headings, rows)
 }
 
 /// Mean errors of the pair in thirds of the slices, by their number of elements.

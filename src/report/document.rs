@@ -5,6 +5,7 @@ use super::figure::Figure;
 use super::heading::Heading;
 use super::number::capitalised;
 use crate::zone::Zone;
+use std::iter::once;
 
 /// Where a block is shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,8 +52,30 @@ pub struct TableView {
     pub bars: Vec<f64>,
 }
 
-/// A column of a table: its heading, and the text of a row.
-pub(super) type TextColumn<'a, R> = (Heading, Box<dyn Fn(&R) -> String + 'a>);
+/// The columns of a table, each with its heading and the text of a row.
+pub(super) struct TextColumns<'a, R> {
+    headings: Vec<Heading>,
+    texts: Vec<Box<dyn Fn(&R) -> String + 'a>>,
+}
+
+impl<R> Default for TextColumns<'_, R> {
+    fn default() -> Self {
+        Self { headings: Vec::new(), texts: Vec::new() }
+    }
+}
+
+impl<'a, R> TextColumns<'a, R> {
+    pub(super) fn push(&mut self, heading: Heading, text: impl Fn(&R) -> String + 'a) {
+        self.headings.push(heading);
+        self.texts.push(Box::new(text));
+    }
+
+    /// The table of these rows.
+    pub(super) fn table(self, rows: &[R]) -> TableView {
+        let rows = rows.iter().map(|row| self.texts.iter().map(|text| text(row)).collect());
+        TableView { rows: rows.collect(), headings: self.headings, ..TableView::default() }
+    }
+}
 
 /// How sentences are wrapped on terminals and in text files.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,11 +119,14 @@ impl TableView {
         Self { headings, rows, ..Self::default() }
     }
 
-    /// A table of these columns.
-    pub(super) fn of_columns<R>(columns: Vec<TextColumn<'_, R>>, rows: &[R]) -> Self {
-        let (headings, texts): (Vec<Heading>, Vec<_>) = columns.into_iter().unzip();
-        let rows = rows.iter().map(|row| texts.iter().map(|text| text(row)).collect());
-        Self::new(headings, rows)
+    /// A table whose rows begin with a name.
+    pub(super) fn named(
+        first: Heading,
+        others: impl Iterator<Item = Heading>,
+        rows: impl IntoIterator<Item = (String, Vec<String>)>,
+    ) -> Self {
+        let rows = rows.into_iter().map(|(name, cells)| [vec![name], cells].concat());
+        Self::new(once(first).chain(others), rows)
     }
 
     /// A table of names and texts without headings; texts are wrapped.
@@ -119,11 +145,6 @@ impl TableView {
 }
 
 impl Document {
-    /// Appends a block.
-    pub(super) fn push(&mut self, medium: Medium, block: Block) {
-        self.blocks.push((medium, block));
-    }
-
     /// Appends blocks for pages.
     pub(super) fn page(&mut self, blocks: impl IntoIterator<Item = Block>) {
         self.blocks.extend(blocks.into_iter().map(|block| (Medium::Page, block)));

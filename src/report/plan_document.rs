@@ -1,7 +1,7 @@
 //! A plan for people: the request, a row for each structure, remarks, and the recommendation.
 
 use super::complete::CompleteReport;
-use super::document::{Block, Document, Medium, TableView, TextColumn, Wrapping};
+use super::document::{Block, Document, TableView, TextColumns, Wrapping};
 use super::format::Frame;
 use super::heading::Heading;
 use super::number::{grouped, short_percent, size};
@@ -44,10 +44,10 @@ fn document(report: &PlanReport<'_>) -> Document {
     let (request, plan) = (report.request, report.plan);
     let title = title(report);
     let mut document = Document { title: title.clone(), wrapping: WRAPPING, ..Document::default() };
-    document.push(Medium::Terminal, Block::Sentence(title));
+    document.terminal([Block::Sentence(title)]);
     document.both(wanted(report).into_iter().map(Block::Sentence));
     document.both(sample(report).into_iter().map(Block::Sentence));
-    document.push(Medium::Terminal, Block::Gap);
+    document.terminal([Block::Gap]);
     let in_line = request.wanted.len() <= RATES_IN_LINE;
     document.both([Block::Table(structures(report, in_line))]);
     if !in_line {
@@ -55,7 +55,7 @@ fn document(report: &PlanReport<'_>) -> Document {
             document.both([Block::Gap, Block::Table(table)]);
         }
     }
-    document.push(Medium::Terminal, Block::Gap);
+    document.terminal([Block::Gap]);
     if plan.rows.iter().any(|row| row.design.is_some() && row.rates.contains(&None)) {
         let text = "n/a: not answered; in the weighted rate it counts as 1";
         document.both([Block::Sentence(text.to_owned())]);
@@ -121,50 +121,42 @@ fn structures(report: &PlanReport<'_>, in_line: bool) -> TableView {
     let (request, plan) = (report.request, report.plan);
     let none = || "-".to_owned();
     let number = |text: &'static str, priority| Heading::number(text).drop_priority(priority);
-    let mut columns: Vec<TextColumn<'_, PlanRow>> = vec![
-        (Heading::text("structure"), Box::new(|row| row.structure.name().into())),
-        (number("memory", 3), Box::new(|row| bytes(row.memory_bytes))),
-    ];
+    let mut columns = TextColumns::<PlanRow>::default();
+    columns.push(Heading::text("structure"), |row| row.structure.name().into());
+    columns.push(number("memory", 3), |row| bytes(row.memory_bytes));
     if report.is_most() {
-        let elements = |row: &PlanRow| row.elements.map_or_else(none, grouped);
-        columns.push((number("elements", 0), Box::new(elements)));
+        columns.push(number("elements", 0), |row| row.elements.map_or_else(none, grouped));
     }
     for index in (0..request.wanted.len()).filter(|_| in_line) {
-        let rate = move |row: &PlanRow| rate_or(row, row.rates.get(index).copied().flatten());
         let heading = Heading::number(format!("FPR [{}]", index + 1)).drop_priority(4);
-        columns.push((heading, Box::new(rate)));
+        columns.push(heading, move |row| rate_or(row, row.rates.get(index).copied().flatten()));
     }
     let is_weighted = !in_line || request.wanted.len() > 1;
     if is_weighted {
-        let weighted = |row: &PlanRow| row.weighted.map_or_else(none, rate_text);
-        columns.push((number("weighted", 0), Box::new(weighted)));
+        columns.push(number("weighted", 0), |row| row.weighted.map_or_else(none, rate_text));
     }
     if plan.rows.iter().any(|row| row.measured.is_some()) {
-        let measured = |row: &PlanRow| {
+        columns.push(number("measured", 0), |row| {
             row.measured.as_ref().map_or_else(none, |measured| rate_text(measured.weighted))
-        };
-        columns.push((number("measured", 0), Box::new(measured)));
+        });
     }
     if plan.rows.iter().any(|row| row.same_rate_bytes.is_some()) {
-        let same = |row: &PlanRow| bytes(row.same_rate_bytes);
-        columns.push((number("at equal FPR", 2), Box::new(same)));
+        columns.push(number("at equal FPR", 2), |row| bytes(row.same_rate_bytes));
     }
     // Only tables with a single rate have room for it.
     if !is_weighted {
         let error = |row: &PlanRow| row.count_std_error.map_or_else(none, short_percent);
-        columns.push((number("count ±", 1), Box::new(error)));
+        columns.push(number("count ±", 1), error);
     }
-    columns.push((
-        Heading::text("parameters").gap(2).min_width(MIN_PARAMETERS),
-        Box::new(|row| match &row.shape() {
-            Some(design) => parameters(report, row.structure, design),
-            None => "none".into(),
-        }),
-    ));
+    let heading = Heading::text("parameters").gap(2).min_width(MIN_PARAMETERS);
+    columns.push(heading, |row| match &row.shape() {
+        Some(design) => parameters(report, row.structure, design),
+        None => "none".into(),
+    });
     let recommended = plan.rows.iter().enumerate();
     let recommended = recommended.filter(|(_, row)| plan.recommended == Some(row.structure));
     let bold = recommended.map(|(number, _)| number).collect();
-    TableView { bold, ..TableView::of_columns(columns, &plan.rows) }
+    TableView { bold, ..columns.table(&plan.rows) }
 }
 
 fn title(report: &PlanReport<'_>) -> String {
@@ -196,12 +188,11 @@ fn rates(report: &PlanReport<'_>) -> Vec<TableView> {
     let numbers: Vec<usize> = (0..report.request.wanted.len()).collect();
     let tables = numbers.chunks(RATES_IN_TABLE).map(|numbers| {
         let rates = numbers.iter().map(|n| Heading::right(0, 9, format!("FPR [{}]", n + 1)));
-        let headings = std::iter::once(Heading::left(0, 14, "structure")).chain(rates);
         let rows = report.plan.rows.iter().map(|row| {
             let rates = numbers.iter().map(|&number| rate_or(row, row.rates[number]));
-            std::iter::once(row.structure.name().to_owned()).chain(rates).collect()
+            (row.structure.name().to_owned(), rates.collect())
         });
-        TableView::new(headings, rows)
+        TableView::named(Heading::left(0, 14, "structure"), rates, rows)
     });
     tables.collect()
 }

@@ -1,6 +1,6 @@
 //! Recomputed tables and figures of the papers, for people.
 
-use super::document::{Block, Document, Medium, TableView, Wrapping};
+use super::document::{Block, Document, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
 use super::number::counted;
@@ -31,7 +31,7 @@ impl ReproduceReport<'_> {
         document.page(summary(self).into_iter().map(Block::Answer));
         for (number, experiment) in self.experiments.iter().enumerate() {
             if number > 0 {
-                document.push(Medium::Terminal, Block::Gap);
+                document.terminal([Block::Gap]);
             }
             add_experiment(&mut document, experiment, self);
         }

@@ -1,6 +1,6 @@
 //! A ranking in every format: for people a table for each slice, and what is known of the whole.
 
-use super::document::{Block, Document, TableView, TextColumn, Wrapping};
+use super::document::{Block, Document, TableView, TextColumns, Wrapping};
 use super::format::{ReportFormat, Summary};
 use super::heading::Heading;
 use super::number::{
@@ -204,38 +204,33 @@ pub(super) fn heading(plan: &TopPlan, slice: &TopSlice) -> String {
 /// The keys of a slice.
 pub(super) fn key_view(plan: &TopPlan, slice: &TopSlice) -> TableView {
     let number = |text: &'static str, priority| Heading::number(text).drop_priority(priority);
-    let mut columns: Vec<TextColumn<'_, TopKey>> = vec![
-        (number("", 0), Box::new(|key| grouped(key.rank))),
-        (Heading::text(plan.question.by_names()), Box::new(|key| key.key.clone())),
-    ];
+    let mut columns = TextColumns::<TopKey>::default();
+    columns.push(number("", 0), |key| grouped(key.rank));
+    columns.push(Heading::text(plan.question.by_names()), |key| key.key.clone());
     let estimate = |key: &TopKey| or_dash(key.spread.as_ref(), |it| rounded(it.estimate));
     let is_exact = slice.exact.is_some();
     if is_exact {
         let exact = |key: &TopKey| or_dash(key.exact.as_ref(), |it| grouped(it.distinct));
-        columns.push((number("exact", 0), Box::new(exact)));
-        columns.push((number("estimate", 3), Box::new(estimate)));
+        columns.push(number("exact", 0), exact);
+        columns.push(number("estimate", 3), estimate);
     } else {
-        let lower = |key: &TopKey| or_dash(key.spread.as_ref(), |it| grouped(it.lower));
-        let upper = |key: &TopKey| or_dash(key.spread.as_ref(), |it| grouped(it.upper));
-        columns.push((number("estimate", 0), Box::new(estimate)));
-        columns.push((number("lower", 4), Box::new(lower)));
-        columns.push((number("upper", 4), Box::new(upper)));
+        columns.push(number("estimate", 0), estimate);
+        columns
+            .push(number("lower", 4), |key| or_dash(key.spread.as_ref(), |it| grouped(it.lower)));
+        columns
+            .push(number("upper", 4), |key| or_dash(key.spread.as_ref(), |it| grouped(it.upper)));
     }
     let kept = |by| if plan.rank_by == by { 0 } else { 2 };
     let bytes = |key: &TopKey| or_dash(Some(key.bytes()).filter(|&bytes| bytes > 0), grouped);
-    columns.push((
-        number("share", 5),
-        Box::new(|key| or_dash(key.share, |share| percent_to(share, 1))),
-    ));
-    columns
-        .push((number("packets", kept(RankBy::Packets)), Box::new(|key| grouped(key.packets()))));
-    columns.push((number("bytes", kept(RankBy::Bytes)), Box::new(bytes)));
+    columns.push(number("share", 5), |key| or_dash(key.share, |share| percent_to(share, 1)));
+    columns.push(number("packets", kept(RankBy::Packets)), |key| grouped(key.packets()));
+    columns.push(number("bytes", kept(RankBy::Bytes)), bytes);
     if !is_exact && plan.most.is_none() {
-        columns.push((Heading::text(""), Box::new(|key| key.certainty.name().to_owned())));
+        columns.push(Heading::text(""), |key| key.certainty.name().to_owned());
     }
     let most = slice.keys.iter().map(|key| key.number).fold(0.0, f64::max);
     let bars = slice.keys.iter().map(|key| key.number / most).collect();
-    TableView { bars, ..TableView::of_columns(columns, &slice.keys) }
+    TableView { bars, ..columns.table(&slice.keys) }
 }
 
 /// Says that no key has enough others to be listed.
