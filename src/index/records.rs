@@ -2,7 +2,7 @@
 
 use super::Record;
 use super::columns::{Column, Kind, Table, parts, put, write};
-use crate::decode::{NAME_MAX, dotted, labels_from_text};
+use crate::decode::{NAME_MAX, labels_from_text, push_address, push_dotted};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use std::net::IpAddr;
@@ -26,7 +26,8 @@ const COLUMNS: [Column; 12] = [
 pub(super) fn encode(records: &[Record]) -> Result<Vec<u8>, ParquetError> {
     let long = |value: fn(&Record) -> i64| records.iter().map(value).collect::<Vec<_>>();
     let int = |value: fn(&Record) -> i32| records.iter().map(value).collect::<Vec<_>>();
-    let address = |value: fn(&Record) -> IpAddr| texts(records, |r, out| push(value(r), out));
+    let address =
+        |value: fn(&Record) -> IpAddr| texts(records, |r, out| push_address(value(r), out));
     write(&COLUMNS, |group| {
         put::<Int64Type>(group, &long(|r| r.start_ns), None, None)?;
         put::<Int64Type>(group, &long(|r| r.end_ns), None, None)?;
@@ -40,7 +41,7 @@ pub(super) fn encode(records: &[Record]) -> Result<Vec<u8>, ParquetError> {
         put::<Int64Type>(group, &long(|r| r.bytes[0] as i64), None, None)?;
         put::<Int64Type>(group, &long(|r| r.bytes[1] as i64), None, None)?;
         let names = records.iter().filter_map(|record| record.domain.as_deref());
-        let names = texts(names, |name, out| out.extend(dotted(name).bytes()));
+        let names = texts(names, push_dotted);
         let present = records.iter().map(|record| record.domain.is_some().into());
         let present: Vec<i16> = present.collect();
         put::<ByteArrayType>(group, &names, Some(&present), None)
@@ -48,28 +49,13 @@ pub(super) fn encode(records: &[Record]) -> Result<Vec<u8>, ParquetError> {
 }
 
 /// Returns texts that share one allocation.
-fn texts<T>(of: impl IntoIterator<Item = T>, push: impl Fn(T, &mut Vec<u8>)) -> Vec<ByteArray> {
-    let (mut all, mut ends) = (Vec::new(), Vec::new());
+fn texts<T>(of: impl IntoIterator<Item = T>, push: impl Fn(T, &mut String)) -> Vec<ByteArray> {
+    let (mut all, mut ends) = (String::new(), Vec::new());
     for item in of {
         push(item, &mut all);
         ends.push(all.len());
     }
-    parts(all, &ends)
-}
-
-/// Appends an address as text.
-fn push(address: IpAddr, out: &mut Vec<u8>) {
-    match address {
-        IpAddr::V4(address) => {
-            for (number, octet) in address.octets().into_iter().enumerate() {
-                if number > 0 {
-                    out.push(b'.');
-                }
-                out.extend(itoa::Buffer::new().format(octet).bytes());
-            }
-        }
-        IpAddr::V6(address) => out.extend(address.to_string().bytes()),
-    }
+    parts(all.into(), &ends)
 }
 
 /// Decodes the records of a file.
