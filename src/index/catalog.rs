@@ -210,7 +210,7 @@ impl Segment {
 }
 
 /// A capture that was indexed.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CaptureEntry {
     /// Number of its folders, one in each node that has regions of it.
     pub id: u64,
@@ -279,7 +279,7 @@ impl CaptureEntry {
 }
 
 /// Part of a capture: what began in a range of time.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Region {
     /// The node that has its files.
     pub node: usize,

@@ -20,8 +20,7 @@ struct SegmentFiles {
     captures: Vec<CaptureEntry>,
     /// Global filters by node.
     global: HashMap<usize, Global>,
-    /// Region filters by node.
-    of_regions: HashMap<usize, FilterFiles>,
+    of_regions: FilterFiles,
     /// Whether a file could not be read.
     is_damaged: bool,
 }
@@ -63,7 +62,7 @@ impl SegmentFiles {
                 Ok(global) => drop(self.global.insert(part.node, global)),
                 Err(error) => errors.push(error),
             }
-            self.of_regions.insert(part.node, catalog.read_region_filters(part, errors));
+            self.of_regions.read(catalog, part, errors);
         }
         self
     }
@@ -192,12 +191,8 @@ fn verify_filters(
     files: &SegmentFiles,
     catalog: &Catalog,
 ) -> Result<(), IndexError> {
-    let of_node = files.of_regions.get(&region.node);
-    if let Some(bytes) = of_node.and_then(|of_node| of_node.get(&region.filters.file)) {
+    if let Some(mut bytes) = files.of_regions.of(region) {
         let path = &catalog.region_filters_file(region.node, region.filters.file);
-        let Some(mut bytes) = region.filters.slice(bytes) else {
-            return Err(IndexError::damaged(path, "filters of a region are not in it"));
-        };
         for (family, length) in Family::ALL.into_iter().zip(region.filters.bytes) {
             let (of_family, rest) = bytes.split_at(length as usize);
             bytes = rest;

@@ -155,3 +155,11 @@ impl IndexError {
         }
     }
 }
+
+/// Returns what was read, or `None` if the file is damaged or gone and can perhaps be made again.
+pub(super) fn undamaged<T>(read: Result<T, IndexError>) -> Result<Option<T>, IndexError> {
+    match read {
+        Err(error) if error.is_damage() => Ok(None),
+        read => read.map(Some),
+    }
+}

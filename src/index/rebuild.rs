@@ -2,8 +2,10 @@
 //! no longer be counted down.
 
 use super::catalog::{CaptureEntry, Catalog};
+use super::error::undamaged;
 use super::global::{Global, keys_of};
 use super::region::{elements_of, filters_of, read_records};
+use super::segment_builder::regions_in;
 use super::{IndexError, Record};
 use crate::hashing::Digest;
 use std::collections::HashSet;
@@ -16,10 +18,7 @@ fn records(
     number: usize,
 ) -> Result<Option<Vec<Record>>, IndexError> {
     let region = &entry.regions[number];
-    match read_records(&catalog.capture_folder(region.node, entry.id), number, region) {
-        Err(error) if error.is_damage() => Ok(None),
-        records => records.map(Some),
-    }
+    undamaged(read_records(&catalog.capture_folder(region.node, entry.id), number, region))
 }
 
 /// Returns the distinct values of a region, or `None` if its records are lost.
@@ -40,14 +39,10 @@ pub(super) fn global(
     captures: &[CaptureEntry],
 ) -> Result<(Global, bool), IndexError> {
     let (mut keys, mut lacks_values) = (Vec::new(), false);
-    for entry in captures {
-        for (number, region) in entry.regions.iter().enumerate() {
-            if region.node == node {
-                match keys_of_region(catalog, entry, number)? {
-                    Some(of_region) => keys.extend(of_region),
-                    None => lacks_values = true,
-                }
-            }
+    for (entry, number, _) in regions_in(captures, node) {
+        match keys_of_region(catalog, entry, number)? {
+            Some(of_region) => keys.extend(of_region),
+            None => lacks_values = true,
         }
     }
     let distinct = keys.iter().collect::<HashSet<_>>().len() as u64;

@@ -1,7 +1,7 @@
 //! A region's files, records and inverted lists, and its filters.
 
 use super::catalog::{FilterPlace, Region, Settings};
-use super::disk::{self, FileMark};
+use super::disk;
 use super::elements::{self, Element, Family};
 use super::global::keys_of;
 use super::journal::NewFiles;
@@ -9,7 +9,6 @@ use super::layout::{lists_file, records_file};
 use super::lists::Inverted;
 use super::{IndexError, Record, records, region_filter};
 use crate::hashing::{Digest, sorted};
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The values of a region for the global level, and its filters.
@@ -37,15 +36,11 @@ fn distinct(elements: &[Element]) -> Vec<Element> {
     }));
     let mut distinct = Vec::with_capacity(order.len());
     for same in order.chunk_by(|one, next| one >> 64 == next >> 64) {
-        let of_digest = same.iter().map(|&place| elements[place as u64 as usize]);
-        if same.len() == 1 {
-            distinct.extend(of_digest);
-        } else {
-            // Usually they are all the same.
-            let of_digest: BTreeSet<Element> = of_digest.collect();
-            distinct.extend(of_digest);
-        }
+        let first = distinct.len();
+        distinct.extend(same.iter().map(|&place| elements[place as u64 as usize]));
+        distinct[first..].sort_unstable();
     }
+    distinct.dedup();
     distinct
 }
 
@@ -89,14 +84,12 @@ impl BuiltRegion {
         let times = |time: fn(&Record) -> i64| of_region.iter().map(time);
         Ok(Self {
             region: Region {
-                node: 0,
                 start_ns: times(|record| record.start_ns).min().unwrap_or_default(),
                 end_ns: times(|record| record.end_ns).max().unwrap_or_default(),
                 flows: of_region.len() as u64 - dns,
                 dns,
-                records: FileMark::default(),
-                lists: FileMark::default(),
                 filters: FilterPlace { bytes: lengths, ..FilterPlace::default() },
+                ..Region::default()
             },
             records: records::encode(of_region).map_err(unwritten)?,
             lists: Inverted::of_records(of_region).encode().map_err(unwritten)?,

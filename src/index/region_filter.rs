@@ -152,7 +152,7 @@ pub(super) fn build(
 
 /// Joins all attributes of an element.
 pub(super) fn whole(element: &Element) -> Digest {
-    Digest::join(FULL, element.iter().copied())
+    joined(element, FULL)
 }
 
 /// Returns all combinations.

@@ -7,10 +7,10 @@ use super::lists::Lists;
 use super::problems::Problems;
 use super::query::Route;
 use super::region::read_records;
+use super::segment_builder::FilterFiles;
 use super::{IndexError, IndexQuery, Record, disk, global, region_filter};
 use crate::trace::StopFlag;
 use flowsieve_engine::internal::Shown;
-use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
@@ -250,9 +250,9 @@ impl Choice<'_> {
         nodes: &[usize],
         mut errors: Vec<IndexError>,
     ) -> Vec<Candidate> {
-        let mut files = HashMap::new();
+        let mut files = FilterFiles::default();
         for part in segment.parts.iter().filter(|part| nodes.contains(&part.node)) {
-            files.insert(part.node, self.catalog.read_region_filters(part, &mut errors));
+            files.read(self.catalog, part, &mut errors);
         }
         let captures = self.catalog.captures_of(segment, &mut errors);
         let captures = captures.unwrap_or_else(|error| {
@@ -272,11 +272,8 @@ impl Choice<'_> {
                     self.explained.regions_by_time += 1;
                     continue;
                 }
-                let of_node = files.get(&region.node);
-                let file = of_node.and_then(|of_node| of_node.get(&region.filters.file));
-                let bytes = file.and_then(|bytes| region.filters.slice(bytes));
                 // A region without its filters is opened.
-                if bytes.is_none_or(|bytes| self.region_may_have(bytes, region)) {
+                if files.of(region).is_none_or(|bytes| self.region_may_have(bytes, region)) {
                     candidates.push(Candidate { capture: Rc::clone(&capture), number });
                 } else {
                     self.explained.regions_by_filter += 1;

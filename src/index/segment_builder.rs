@@ -11,6 +11,7 @@
 
 use super::catalog::{CaptureEntry, Catalog, FilterPlace, Region, Segment, SegmentPart};
 use super::disk;
+use super::error::undamaged;
 use super::global::Global;
 use super::journal::NewFiles;
 use super::layout::StoredFile;
@@ -18,7 +19,6 @@ use super::region::RegionKeys;
 use super::{IndexError, rebuild};
 use crate::hashing::Digest;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::iter::repeat;
 use std::path::PathBuf;
 
 /// Regions of a segment that takes in no others.
@@ -83,15 +83,14 @@ impl SegmentBuilder {
             let (number, mark) = of_node.filter;
             let path = catalog.filter_file(of_node.node, number);
             part.global = undamaged(Global::read(catalog.settings.global, &path, mark))?;
-            let mut errors = Vec::new();
-            let files = catalog.read_region_filters(of_node, &mut errors);
+            let (mut files, mut errors) = (FilterFiles::default(), Vec::new());
+            files.read(catalog, of_node, &mut errors);
             for error in errors {
                 undamaged::<()>(Err(error))?;
             }
-            for (id, region) in regions_in(&captures, of_node.node) {
-                let bytes = files.get(&region.filters.file);
-                if let Some(filters) = bytes.and_then(|bytes| region.filters.slice(bytes)) {
-                    part.filters.insert(id, filters.to_vec());
+            for (entry, number, region) in regions_in(&captures, of_node.node) {
+                if let Some(filters) = files.of(region) {
+                    part.filters.insert((entry.id, number), filters.to_vec());
                 }
             }
             parts.insert(of_node.node, part);
@@ -109,8 +108,7 @@ impl SegmentBuilder {
         for (&node, part) in &mut self.parts {
             let mut keys = Vec::new();
             let entries = self.captures.iter().filter(|entry| leaves(entry));
-            let regions = entries.flat_map(|entry| repeat(entry).zip(&entry.regions).enumerate());
-            for (number, (entry, _)) in regions.filter(|(_, (_, region))| region.node == node) {
+            for (entry, number, _) in regions_in(entries, node) {
                 part.filters.remove(&(entry.id, number));
                 if part.global.is_none() {
                     continue;
@@ -207,14 +205,11 @@ impl SegmentBuilder {
                     continue;
                 }
                 let offset = bytes.len() as u64;
-                let lengths = if let Some(filters) = part.filters.get(&(entry.id, at)) {
-                    bytes.extend(filters);
-                    entry.regions[at].filters.bytes
-                } else {
-                    let (filters, lengths) = rebuild::region_filters(catalog, entry, at)?;
-                    bytes.extend(filters);
-                    lengths
+                let (filters, lengths) = match part.filters.remove(&(entry.id, at)) {
+                    Some(filters) => (filters, entry.regions[at].filters.bytes),
+                    None => rebuild::region_filters(catalog, entry, at)?,
                 };
+                bytes.extend(filters);
                 entry.regions[at].filters = FilterPlace { file, offset, bytes: lengths };
             }
         }
@@ -339,74 +334,58 @@ pub(super) fn rewrite(
     Ok(after)
 }
 
-/// Contents of files of region filters by their numbers, without those that cannot be read.
-pub(super) type FilterFiles = HashMap<u64, Vec<u8>>;
+/// Contents of files of region filters by their nodes and numbers, without those that cannot be read.
+#[derive(Default)]
+pub(super) struct FilterFiles(HashMap<(usize, u64), Vec<u8>>);
 
-impl Catalog {
-    /// Reads the files of region filters of a node; appends the errors of those that cannot be read.
-    pub(super) fn read_region_filters(
-        &self,
+impl FilterFiles {
+    /// Reads the files of a part of a segment; appends the errors of those that cannot be read.
+    pub(super) fn read(
+        &mut self,
+        catalog: &Catalog,
         part: &SegmentPart,
         errors: &mut Vec<IndexError>,
-    ) -> FilterFiles {
-        let mut files = FilterFiles::new();
+    ) {
         for &(number, mark) in &part.region_filters {
-            match disk::read_checked(&self.region_filters_file(part.node, number), mark) {
-                Ok(bytes) => drop(files.insert(number, bytes)),
+            match disk::read_checked(&catalog.region_filters_file(part.node, number), mark) {
+                Ok(bytes) => drop(self.0.insert((part.node, number), bytes)),
                 Err(error) => errors.push(error),
             }
         }
-        files
+    }
+
+    /// Returns the filters of a region, or `None` if their file could not be read.
+    pub(super) fn of(&self, region: &Region) -> Option<&[u8]> {
+        region.filters.slice(self.0.get(&(region.node, region.filters.file))?)
     }
 }
 
-/// Returns the regions of captures in a node.
-fn regions_in(captures: &[CaptureEntry], node: usize) -> impl Iterator<Item = (RegionId, &Region)> {
-    captures.iter().flat_map(move |entry| {
+/// Returns the regions of captures in a node, with their captures and numbers.
+pub(super) fn regions_in<'a>(
+    captures: impl IntoIterator<Item = &'a CaptureEntry>,
+    node: usize,
+) -> impl Iterator<Item = (&'a CaptureEntry, usize, &'a Region)> {
+    captures.into_iter().flat_map(move |entry| {
         let regions = entry.regions.iter().enumerate();
         let regions = regions.filter(move |(_, region)| region.node == node);
-        regions.map(move |(number, region)| ((entry.id, number), region))
+        regions.map(move |(number, region)| (entry, number, region))
     })
-}
-
-/// Returns what was read, or `None` if the file is damaged or gone: the records hold the same values.
-fn undamaged<T>(read: Result<T, IndexError>) -> Result<Option<T>, IndexError> {
-    match read {
-        Err(error) if error.is_damage() => Ok(None),
-        read => read.map(Some),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::catalog::{Node, Settings};
-    use super::super::disk::FileMark;
     use super::super::disk::IndexId;
     use super::*;
 
     /// A capture whose regions hold nothing.
     fn capture(id: u64, regions: usize) -> (CaptureEntry, Vec<RegionKeys>) {
-        let region = Region {
-            node: 0,
-            start_ns: 0,
-            end_ns: 0,
-            flows: 0,
-            dns: 0,
-            records: FileMark::default(),
-            lists: FileMark::default(),
-            filters: FilterPlace::default(),
-        };
         let found = |_| RegionKeys { keys: Vec::new(), filters: Vec::new() };
         let entry = CaptureEntry {
             id,
             path: PathBuf::from(id.to_string()),
-            bytes: 0,
-            digest: String::new(),
-            packets: 0,
-            damage: None,
-            may_pass: false,
-            part: None,
-            regions: vec![region; regions],
+            regions: vec![Region::default(); regions],
+            ..CaptureEntry::default()
         };
         (entry, (0..regions).map(found).collect())
     }

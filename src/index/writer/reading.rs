@@ -37,13 +37,8 @@ impl IndexWriter {
         let mut entry = CaptureEntry {
             id: self.catalog.take_number(),
             path: path.clone(),
-            bytes: 0,
-            digest: String::new(),
-            packets: 0,
-            damage: None,
-            may_pass: false,
             part: self.part(),
-            regions: Vec::new(),
+            ..CaptureEntry::default()
         };
         let (built, content) = self.read_capture(&mut entry, before, watch);
         let has_changed = state.is_some_and(|state| has_changed(state, &path))
