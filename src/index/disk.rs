@@ -122,6 +122,26 @@ pub(super) fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// Returns the device of a file or folder and its number there, where the system has them.
+pub(super) fn id_of(data: &fs::Metadata) -> (u64, u64) {
+    #[cfg(unix)]
+    let id = {
+        use std::os::unix::fs::MetadataExt as _;
+        (data.dev(), data.ino())
+    };
+    #[cfg(not(unix))]
+    let id = (0, u64::from(data.is_dir()));
+    id
+}
+
+/// Returns `None` if there is no such file or folder.
+pub(super) fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
+}
+
 /// Deletes a file.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     step("delete", path)?;
@@ -140,10 +160,7 @@ pub(super) fn replace(
         (folder.join(name), folder.join(format!("{name}.{}{TEMPORARY}", id.text())));
     let write = || {
         // Never writes to a file that a killed writer left: it may have another link.
-        match fs::remove_file(&temporary) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        if_there(fs::remove_file(&temporary))?;
         let written = create(&temporary).and_then(|mut file| file.write_all(bytes));
         let written = written.and_then(|()| sync(&temporary));
         let renamed = written

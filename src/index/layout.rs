@@ -18,7 +18,7 @@ use super::{IndexError, disk};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Name of the mark's format, without its version.
@@ -116,12 +116,10 @@ impl Catalog {
             }
             StoredFile::Region { node, capture, region } if is_node(node) => {
                 let folder = self.capture_folder(node, capture);
-                match fs::symlink_metadata(&folder) {
-                    Ok(data) if data.is_dir() => {}
-                    // A link leads to a folder of others, and a file of that name is not the index's.
-                    Ok(_) => return Ok(()),
-                    Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-                    Err(error) => return Err(IndexError::io(&folder)(error)),
+                let data = disk::if_there(fs::symlink_metadata(&folder));
+                // A link leads to a folder of others, and a file of that name is not the index's.
+                if !data.map_err(IndexError::io(&folder))?.is_some_and(|data| data.is_dir()) {
+                    return Ok(());
                 }
                 (vec![records_file(&folder, region), lists_file(&folder, region)], Some(folder))
             }
@@ -132,12 +130,7 @@ impl Catalog {
             if fs::symlink_metadata(path).is_ok_and(|data| !data.is_file()) {
                 continue;
             }
-            match disk::remove(path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(IndexError::io(path)(error));
-                }
-                _ => {}
-            }
+            disk::if_there(disk::remove(path)).map_err(IndexError::io(path))?;
         }
         // The folder goes with its last region; files of others keep it.
         let _ = folder.map(fs::remove_dir);

@@ -75,13 +75,9 @@ struct FolderId {
 impl FolderId {
     fn new(folder: &Path) -> Result<Self, IndexError> {
         let data = fs::metadata(folder).map_err(IndexError::io(folder))?;
-        #[cfg(unix)]
-        let inode = std::os::unix::fs::MetadataExt::ino(&data);
-        #[cfg(not(unix))]
-        let inode = 0;
         let created = data.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let created_ns = created.and_then(|since| u64::try_from(since.as_nanos()).ok());
-        Ok(Self { inode, created_ns })
+        Ok(Self { inode: disk::id_of(&data).1, created_ns })
     }
 
     fn is_same(&self, other: &Self) -> bool {

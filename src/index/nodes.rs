@@ -7,7 +7,7 @@ use super::node_mark::{self, NodeMark, User};
 use super::{IndexError, disk};
 use flowsieve_engine::internal::Shown;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf, absolute};
 
 /// Returns a sentence for each problem with a node: those of now, and those that the reader of this
@@ -93,9 +93,8 @@ pub(super) fn make(
 
 /// Refuses a link in the place of the node that nobody named: its target is not the index's.
 fn check_not_link(node: &Path) -> Result<(), IndexError> {
-    match fs::symlink_metadata(node) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(IndexError::io(node)(error)),
-        Ok(data) if !data.is_dir() => Err(IndexError::Plan(format!(
+    match disk::if_there(fs::symlink_metadata(node)).map_err(IndexError::io(node))? {
+        Some(data) if !data.is_dir() => Err(IndexError::Plan(format!(
             "{}: the index makes a directory of this name, and there is a link or a file; remove it, or name the folders of the nodes with --nodes",
             node.shown()
         ))),
@@ -174,21 +173,13 @@ fn name_of(archive: &Path, folder: &Path) -> Result<PathBuf, IndexError> {
 }
 
 fn device(folder: &Path) -> Result<u64, IndexError> {
-    let data = fs::metadata(folder).map_err(IndexError::io(folder))?;
-    #[cfg(unix)]
-    let device = std::os::unix::fs::MetadataExt::dev(&data);
-    #[cfg(not(unix))]
-    let device = u64::from(data.is_dir());
-    Ok(device)
+    Ok(disk::id_of(&fs::metadata(folder).map_err(IndexError::io(folder))?).0)
 }
 
 /// Whether two names lead to one folder, also through a second mount of it.
 fn is_one_folder(one: &Path, other: &Path) -> bool {
     #[cfg(unix)]
-    let id = |folder: &Path| {
-        use std::os::unix::fs::MetadataExt as _;
-        fs::metadata(folder).ok().map(|data| (data.dev(), data.ino()))
-    };
+    let id = |folder: &Path| fs::metadata(folder).ok().map(|data| disk::id_of(&data));
     #[cfg(not(unix))]
     let id = |folder: &Path| fs::canonicalize(folder).ok();
     one == other || id(one).zip(id(other)).is_some_and(|(one, other)| one == other)
@@ -395,18 +386,10 @@ impl Lock {
     /// Whether the file still has its name. Who had it before may have deleted it, and then others
     /// lock another file of that name.
     fn is_in_place(&self) -> io::Result<bool> {
-        #[cfg(unix)]
-        let id = |data: fs::Metadata| {
-            use std::os::unix::fs::MetadataExt as _;
-            (data.dev(), data.ino())
+        let Some(named) = disk::if_there(fs::symlink_metadata(&self.path))? else {
+            return Ok(false);
         };
-        // An open file cannot be deleted.
-        #[cfg(not(unix))]
-        let id = |data: fs::Metadata| data.is_file();
-        match fs::symlink_metadata(&self.path).map(id) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            named => Ok(named? == id(self.file.metadata()?)),
-        }
+        Ok(disk::id_of(&named) == disk::id_of(&self.file.metadata()?))
     }
 }
 
