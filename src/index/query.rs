@@ -247,33 +247,22 @@ impl IndexQuery {
                 vec![(Some(ends.0.unwrap_or(host)), ends.1), (ends.0, Some(ends.1.unwrap_or(host)))]
             }
         };
-        let digests = ends
-            .into_iter()
-            .map(|(src, dst)| (src.map(elements::address), dst.map(elements::address)));
+        let port = |of| move |port| elements::port(of, port);
+        let received = self.dst_port.or(self.port).map(port(PortOf::Receiver));
+        let sent = self.port.filter(|_| self.dst_port.is_none()).map(port(PortOf::Sender));
         let mut routes = Vec::new();
-        for (src, dst) in digests {
+        for (src, dst) in ends {
+            let (src, dst) = (src.map(elements::address), dst.map(elements::address));
+            let mut route = |family, attributes| routes.push(Route { family, attributes });
             if let Some(domain) = &self.domain {
-                routes.push(Route {
-                    family: Family::Dns,
-                    attributes: [src, dst, Some(domain.digest())],
-                });
+                route(Family::Dns, [src, dst, Some(domain.digest())]);
                 continue;
             }
-            let mut flow = |src, dst, port: Option<(PortOf, u16)>| {
-                routes.push(Route {
-                    family: Family::Flow,
-                    attributes: [src, dst, port.map(|(of, port)| elements::port(of, port))],
-                });
-            };
-            match (self.dst_port, self.port) {
-                (None, None) => flow(src, dst, None),
-                (Some(port), _) => flow(src, dst, Some((PortOf::Receiver, port))),
-                (None, Some(port)) => {
-                    flow(src, dst, Some((PortOf::Receiver, port)));
-                    // A sender's port is the receiver's in the reverse direction, if there was one.
-                    flow(dst, src, Some((PortOf::Receiver, port)));
-                    flow(src, dst, Some((PortOf::Sender, port)));
-                }
+            route(Family::Flow, [src, dst, received]);
+            if sent.is_some() {
+                // A sender's port is the receiver's in the reverse direction, if there was one.
+                route(Family::Flow, [dst, src, received]);
+                route(Family::Flow, [src, dst, sent]);
             }
         }
         routes
