@@ -439,7 +439,7 @@ fn fill(
         if done.known > 0 {
             say(format_args!("in the index already: {}", captures(done.known)));
         }
-        if let Some((path, indexed)) = writer.known_elsewhere() {
+        if let Some((path, indexed)) = &writer.known_elsewhere {
             let (path, indexed) = (path.shown(), indexed.shown());
             say(format_args!(
                 "{path}: it has the content of {indexed}, which is in the index; add it again if that one is dropped or replaced"
@@ -449,7 +449,8 @@ fn fill(
     }
     run.report_all(done.problems);
     run.report_all(known_in_part(writer));
-    say_times_out_of_range(writer.times_out_of_range());
+    let out_of_range = writer.times_out_of_range.iter();
+    say_times_out_of_range(out_of_range.map(|(path, count)| (path.as_path(), *count)));
     let what = format!(
         "{} in the index, {} of them added now; `flowsieve index add` goes on with the rest",
         captures(writer.captures() as u64),
@@ -461,8 +462,7 @@ fn fill(
 
 /// Says of which captures the index holds other packets than were asked for.
 fn known_in_part(writer: &IndexWriter) -> Vec<String> {
-    let known = writer.known_in_part();
-    let parts = known.chunk_by(|(_, one), (_, other)| one == other);
+    let parts = writer.known_in_part.chunk_by(|(_, one), (_, other)| one == other);
     let say = |captures: &[(PathBuf, SelectedPart)]| {
         let (path, part) = captures.first()?;
         let held = part.selection(Tunnel::Outer).ok().and_then(|held| part_words(&held));

@@ -42,10 +42,17 @@ pub struct IndexWriter {
     changes: Changes,
     /// Files that are perhaps not on the disk yet.
     files: NewFiles,
-    times_out_of_range: Vec<(PathBuf, u64)>,
-    /// Captures that are known, but by other packets than were to be indexed.
-    known_in_part: Vec<(PathBuf, SelectedPart)>,
-    known_elsewhere: Option<(PathBuf, PathBuf)>,
+    /// The captures that were added with packets whose times are outside 1677 to 2262, and the
+    /// number of these packets.
+    #[doc(hidden)]
+    pub times_out_of_range: Vec<(PathBuf, u64)>,
+    /// The captures whose content was known, but of which the index holds other packets than were
+    /// to be indexed, and which it holds.
+    #[doc(hidden)]
+    pub known_in_part: Vec<(PathBuf, SelectedPart)>,
+    /// The first capture whose content the index has from another file, and that file.
+    #[doc(hidden)]
+    pub known_elsewhere: Option<(PathBuf, PathBuf)>,
     /// Whether there is something to commit.
     pending: bool,
     /// A commit failed, and this writer no longer knows what the index holds.
@@ -160,27 +167,6 @@ impl IndexWriter {
             memory_bytes: DEFAULT_MEMORY_BYTES,
             selection: Selection::default(),
         }
-    }
-
-    /// Returns the captures that were added with packets whose times are outside 1677 to 2262, and
-    /// the number of these packets.
-    #[doc(hidden)]
-    pub fn times_out_of_range(&self) -> impl Iterator<Item = (&Path, u64)> {
-        let captures = self.times_out_of_range.iter();
-        captures.map(|(path, count)| (path.as_path(), *count))
-    }
-
-    /// Returns the captures whose content was known, but of which the index holds other packets than
-    /// were to be indexed, and which it holds.
-    #[doc(hidden)]
-    pub fn known_in_part(&self) -> &[(PathBuf, SelectedPart)] {
-        &self.known_in_part
-    }
-
-    /// Returns the first capture whose content the index has from another file, and that file.
-    #[doc(hidden)]
-    pub fn known_elsewhere(&self) -> Option<&(PathBuf, PathBuf)> {
-        self.known_elsewhere.as_ref()
     }
 
     /// Returns the number of captures in the index, with those that are not committed yet.
