@@ -54,7 +54,7 @@ impl Rewrite<'_> {
             _ if carried.later_fragment => {}
             // The gateway of a redirect; the group of a query, a report, or who leaves it.
             (ICMP, Some(5)) | (IGMP, Some(0x11 | 0x12 | 0x16 | 0x17)) => {
-                self.map_v4(carried, 4, map);
+                self.map(carried, 4, |old| map.v4(old));
             }
             (UDP, _) => messages::dhcp(self, carried, &mut images.mac),
             _ => {}
@@ -80,10 +80,10 @@ impl Rewrite<'_> {
             // Groups that are listened to, neighbours that are looked for, and redirects.
             let kind = self.kind(carried);
             if matches!(kind, Some(130..=132 | 135..=137)) {
-                self.map_v6(carried, TARGET, map);
+                self.map(carried, TARGET, |old| map.v6(old));
             }
             if kind == Some(137) {
-                self.map_v6(carried, REDIRECTED, map);
+                self.map(carried, REDIRECTED, |old| map.v6(old));
             }
             messages::neighbour(self, kind, carried, &mut images.mac);
         }
@@ -127,16 +127,15 @@ impl Rewrite<'_> {
         (carried.length > 0).then(|| self.frame[carried.at])
     }
 
-    fn map_v4(&mut self, carried: Carried, at: usize, map: &mut AddressMap) {
+    /// Replaces an address in a message, or blanks as much of it as is there.
+    fn map<const N: usize>(
+        &mut self,
+        carried: Carried,
+        at: usize,
+        image: impl FnOnce([u8; N]) -> [u8; N],
+    ) {
         match self.array(carried.at + at) {
-            Some(old) if carried.length >= at + 4 => self.put(carried.at + at, &map.v4(old)),
-            _ => self.blank(carried.at + at, carried.length.saturating_sub(at)),
-        }
-    }
-
-    fn map_v6(&mut self, carried: Carried, at: usize, map: &mut AddressMap) {
-        match self.array(carried.at + at) {
-            Some(old) if carried.length >= at + 16 => self.put(carried.at + at, &map.v6(old)),
+            Some(old) if carried.length >= at + N => self.put(carried.at + at, &image(old)),
             _ => self.blank(carried.at + at, carried.length.saturating_sub(at)),
         }
     }

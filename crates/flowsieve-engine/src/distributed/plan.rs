@@ -122,12 +122,8 @@ impl PiecePlan for CountPlan {
     }
 
     fn outline(&self) -> Outline<'_> {
-        Outline {
-            trace: &self.trace,
-            slicing: self.slicing,
-            shards: self.shards,
-            run: Run::Count(self),
-        }
+        let run = Run::Count(self);
+        Outline { trace: &self.trace, slicing: self.slicing, shards: self.shards, run }
     }
 }
 
@@ -142,17 +138,13 @@ impl PiecePlan for TopPlan {
     }
 
     fn outline(&self) -> Outline<'_> {
-        Outline {
-            trace: &self.trace,
-            slicing: self.slicing,
-            // One filter and one summary see all elements of a slice. The exact sets of one that is
-            // everything are in further shards.
-            shards: match (self.slicing.width_ns, self.exact_limit_bytes) {
-                (None, Some(_)) => 1 + FLOW_SHARDS,
-                _ => 1,
-            },
-            run: Run::Top(self),
-        }
+        // One filter and one summary see all elements of a slice. The exact sets of one that is
+        // everything are in further shards.
+        let shards = match (self.slicing.width_ns, self.exact_limit_bytes) {
+            (None, Some(_)) => 1 + FLOW_SHARDS,
+            _ => 1,
+        };
+        Outline { trace: &self.trace, slicing: self.slicing, shards, run: Run::Top(self) }
     }
 }
 
@@ -162,12 +154,8 @@ impl PiecePlan for FlowPlan {
     }
 
     fn outline(&self) -> Outline<'_> {
-        Outline {
-            trace: &self.trace,
-            slicing: NO_SLICES,
-            shards: FLOW_SHARDS,
-            run: Run::Flows(self),
-        }
+        let run = Run::Flows(self);
+        Outline { trace: &self.trace, slicing: NO_SLICES, shards: FLOW_SHARDS, run }
     }
 }
 
@@ -181,14 +169,7 @@ impl PiecePlan for ExportPlan {
             ExportWhat::Elements { slicing, .. } => slicing,
             ExportWhat::Packets => NO_SLICES,
         };
-        Outline {
-            trace: &self.trace,
-            slicing,
-            shards: match slicing.width_ns {
-                Some(_) => EXPORT_SHARDS,
-                None => FLOW_SHARDS,
-            },
-            run: Run::Export(self),
-        }
+        let shards = if slicing.width_ns.is_some() { EXPORT_SHARDS } else { FLOW_SHARDS };
+        Outline { trace: &self.trace, slicing, shards, run: Run::Export(self) }
     }
 }

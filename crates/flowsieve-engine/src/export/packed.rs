@@ -98,23 +98,12 @@ fn pack(number: u64, sighting: &Sighting, name: Option<&[u8]>) -> Vec<u8> {
     packed
 }
 
-/// A sighting, read from its compact form.
-#[derive(Clone, Copy, Debug)]
-struct Packed<'a> {
-    number: u64,
-    sighting: Sighting,
-    name: Option<&'a [u8]>,
-}
-
-impl<'a> Packed<'a> {
-    /// Reads the compact form; `None` if the bytes are invalid.
-    fn read(bytes: &'a [u8]) -> Option<Self> {
-        let ((number, sighting), name) =
-            postcard::take_from_bytes::<(u64, Sighting)>(bytes).ok()?;
-        let has_name = sighting.question.is_some();
-        let fits = name.len() <= NAME_MAX && (has_name || name.is_empty());
-        fits.then_some(Self { number, sighting, name: has_name.then_some(name) })
-    }
+/// Reads number, sighting and name from the compact form; `None` if the bytes are invalid.
+fn unpack(bytes: &[u8]) -> Option<(u64, Sighting, Option<&[u8]>)> {
+    let ((number, sighting), name) = postcard::take_from_bytes::<(u64, Sighting)>(bytes).ok()?;
+    let has_name = sighting.question.is_some();
+    let fits = name.len() <= NAME_MAX && (has_name || name.is_empty());
+    fits.then_some((number, sighting, has_name.then_some(name)))
 }
 
 /// Rows of one shard of a slice, filled from sightings in compact form.
@@ -146,9 +135,9 @@ impl PackedRows {
         bytes: &[u8],
         is_wanted: impl FnOnce(Digest) -> bool,
     ) -> io::Result<Taken> {
-        let packed = Packed::read(bytes)
-            .filter(|packed| is_wanted(self.form.digest(time_ns, &packed.sighting, packed.name)));
-        let Some(Packed { number, mut sighting, name }) = packed else { return Ok(Taken::Refused) };
+        let unpacked = unpack(bytes)
+            .filter(|(_, sighting, name)| is_wanted(self.form.digest(time_ns, sighting, *name)));
+        let Some((number, mut sighting, name)) = unpacked else { return Ok(Taken::Refused) };
         self.sightings += 1;
         self.bytes = self.bytes.saturating_add(sighting.bytes.into());
         let named = self.form.kind.is_some_and(|kind| kind.has_name());
@@ -158,13 +147,9 @@ impl PackedRows {
         } else {
             sighting.hash = element_hash(&self.hasher, sighting.key, name.filter(|_| named));
             if self.table.add(time_ns, &sighting, name, named) {
-                let lacking = match (named, sighting.question, name) {
-                    (false, Some(question), Some(name)) => {
-                        self.table.lacks_question(&sighting).map(|at| (at, question.0, name))
-                    }
-                    _ => None,
-                };
-                if let Some((at, question, name)) = lacking {
+                if let (false, Some((question, _)), Some(name)) = (named, sighting.question, name)
+                    && let Some(at) = self.table.lacks_question(&sighting)
+                {
                     self.check_room(name.len())?;
                     self.table.set_question(at, question, name);
                 }
