@@ -3,9 +3,9 @@
 //!
 //! Processes exchange text and bytes only.
 
-use crate::failure;
 use crate::run::{Said, because, failure_of, listen, locked};
 use crate::table::Table;
+use crate::{failure, misused};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use flowsieve::cli::{DividedPlan, DividedRun, Failure, Place, captures_of, conclude};
@@ -118,6 +118,11 @@ fn wrong(sentence: &str) -> PyErr {
     failure(because(sentence))
 }
 
+/// Takes what can be had once; the sentence says that it is gone.
+fn taken<T>(once: &Mutex<Option<T>>, sentence: &str) -> PyResult<T> {
+    locked(once).take().ok_or_else(|| wrong(sentence))
+}
+
 /// Returns the captures that these names stand for, files and those in directories, and the
 /// problems with directories.
 #[pyfunction]
@@ -199,6 +204,16 @@ fn planned(words: &[OsString]) -> PyResult<DividedRun> {
     DividedRun::of(all).map_err(|error| failure(Failure { place: None, ..error }))
 }
 
+/// Joins the results of pieces, which are still bytes.
+fn joined(
+    plan: &DividedPlan,
+    pieces: &[Piece],
+    inputs: &[PyBackedBytes],
+) -> Result<Joined, PieceError> {
+    let inputs = inputs.iter().map(|bytes| InputPart::from_bytes(bytes));
+    InputTable::join(plan, pieces, &inputs.collect::<Result<Vec<_>, _>>()?)
+}
+
 fn text_of(pieces: &[Piece]) -> Vec<String> {
     let texts = pieces.iter().map(serde_json::to_string);
     texts.map(|text| text.expect("numbers are JSON")).collect()
@@ -210,7 +225,7 @@ fn pieces_of(texts: &[String]) -> PyResult<Vec<Piece>> {
 }
 
 /// Bytes of a report, messages, and whether all inputs were read to their end.
-type Report<'py> = (Bound<'py, PyBytes>, Vec<Said>, bool);
+type Report = (Vec<u8>, Vec<Said>, bool);
 
 /// An input that Python opens: its length if it may be divided, and a function that opens it at an
 /// offset.
@@ -244,10 +259,9 @@ impl DividedJob {
                     Source::reader(source.path(), PythonFile::buffered(open.call1(py, (0,))?));
             }
         }
-        let misused = |sentence: String| failure(Failure { sentence, is_usage: true, place: None });
         let (selection, grid) = py.detach(|| {
             let resolved = plan.trace_mut().resolve(&StopFlag::default());
-            resolved.map_err(|error| misused(error.to_string()))?;
+            resolved.map_err(misused)?;
             let grid = grid_of(&plan).map_err(explained)?;
             Ok::<_, PyErr>((SelectedPart::from(&plan.trace().selection), grid))
         })?;
@@ -358,16 +372,10 @@ impl DividedJob {
 
     /// Returns the result of a piece that could not be read and is left out.
     #[staticmethod]
-    fn unread(
-        py: Python<'_>,
-        piece: String,
-        path: PathBuf,
-        sentence: String,
-    ) -> PyResult<Bound<'_, PyBytes>> {
+    fn unread(piece: String, path: PathBuf, sentence: String) -> PyResult<Vec<u8>> {
         let piece = pieces_of(&[piece])?.remove(0);
         let error = TraceError { path, offset: None, kind: TraceErrorKind::Reported { sentence } };
-        let unread = InputPart::unread(&piece, &error);
-        Ok(PyBytes::new(py, &unread.to_bytes()))
+        Ok(InputPart::unread(&piece, &error).to_bytes())
     }
 
     /// Joins the results of the pieces. Returns the pieces that have to be read again, if there are
@@ -376,15 +384,11 @@ impl DividedJob {
         &self,
         py: Python<'_>,
         pieces: Vec<String>,
-        inputs: Vec<Vec<u8>>,
+        inputs: Vec<PyBackedBytes>,
         problems: Vec<Problem>,
     ) -> PyResult<Vec<String>> {
         let pieces = pieces_of(&pieces)?;
-        let joined = py.detach(|| {
-            let inputs = inputs.iter().map(|bytes| InputPart::from_bytes(bytes));
-            let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-            InputTable::join(&self.plan, &pieces, &inputs)
-        });
+        let joined = py.detach(|| joined(&self.plan, &pieces, &inputs));
         let (table, mut summary) = match joined.map_err(explained)? {
             Joined::Again(pieces) => return Ok(text_of(&pieces)),
             Joined::Whole(table, summary) => (table, summary),
@@ -400,31 +404,30 @@ impl DividedJob {
 
     /// Returns the table for the reduce step from the results of all pieces of this many inputs, or
     /// `None` if they cannot be joined.
-    fn table_of<'py>(
+    fn table_of(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         pieces: Vec<String>,
         inputs: Vec<PyBackedBytes>,
         count: usize,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    ) -> PyResult<Option<Vec<u8>>> {
         let pieces = pieces_of(&pieces)?;
         let joined = py.detach(|| {
             let mut plan = self.plan.clone();
             plan.trace_mut().inputs = vec![Source::from(""); count];
-            let inputs = inputs.iter().map(|bytes| InputPart::from_bytes(bytes));
-            InputTable::join(&plan, &pieces, &inputs.collect::<Result<Vec<_>, _>>()?)
+            joined(&plan, &pieces, &inputs)
         });
         Ok(match joined {
-            Ok(Joined::Whole(table, _)) => Some(PyBytes::new(py, &table.to_bytes())),
+            Ok(Joined::Whole(table, _)) => Some(table.to_bytes()),
             Ok(Joined::Again(_)) | Err(_) => None,
         })
     }
 
     /// Returns the table for the reduce step: which pieces count, and the places of their packets.
-    fn table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    fn table(&self) -> PyResult<Vec<u8>> {
         let whole = locked(&self.whole);
         let whole = whole.as_ref().ok_or_else(|| wrong("the pieces were not joined"))?;
-        Ok(PyBytes::new(py, &whole.table.to_bytes()))
+        Ok(whole.table.to_bytes())
     }
 
     /// Creates the reduce step.
@@ -458,13 +461,10 @@ impl DividedJob {
     /// Returns the report of all tallies in the format of the words, for flows and exports without
     /// the rows; the messages of a run in one process about its inputs; and whether all inputs were
     /// read to their end.
-    fn report<'py>(&self, py: Python<'py>, tallies: Vec<Vec<u8>>) -> PyResult<Report<'py>> {
-        let whole = locked(&self.whole).take();
-        let whole =
-            whole.ok_or_else(|| wrong("the pieces were not joined, or reported already"))?;
+    fn report(&self, py: Python<'_>, tallies: Vec<Vec<u8>>) -> PyResult<Report> {
+        let whole = taken(&self.whole, "the pieces were not joined, or reported already")?;
         let report = py.detach(|| self.reported(self.format, &tallies, whole.summary));
-        let report = PyBytes::new(py, &report.map_err(explained)?);
-        Ok((report, whole.said, whole.is_complete))
+        Ok((report.map_err(explained)?, whole.said, whole.is_complete))
     }
 
     /// Returns an empty table with the names and types of the rows of flows or of an export.
@@ -659,21 +659,18 @@ impl PartsOfPiece {
         this
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> Option<(i64, u32, Bound<'py, PyBytes>)> {
-        let part = py.detach(|| {
+    fn __next__(&self, py: Python<'_>) -> Option<(i64, u32, Vec<u8>)> {
+        py.detach(|| {
             let part: SlicePart = locked(&self.reader).as_mut()?.next()?;
             Some((part.slice, part.shard, part.to_bytes()))
-        });
-        part.map(|(slice, shard, bytes)| (slice, shard, PyBytes::new(py, &bytes)))
+        })
     }
 
     /// Returns the result of the piece. Raises if its bytes could not be read, which is no damage:
     /// another attempt may succeed.
-    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let reader = locked(&self.reader).take();
-        let reader = reader.ok_or_else(|| wrong("the piece was finished already"))?;
-        let input = py.detach(|| reader.finish()).map_err(explained)?;
-        Ok(PyBytes::new(py, &input.to_bytes()))
+    fn finish(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let reader = taken(&self.reader, "the piece was finished already")?;
+        Ok(py.detach(|| reader.finish()).map_err(explained)?.to_bytes())
     }
 }
 
@@ -694,7 +691,7 @@ pub(crate) struct Shards {
 }
 
 /// The tally of a shard, its rows, and its part of all slices, as far as they exist.
-type Reduced<'py> = (Option<Bound<'py, PyBytes>>, Option<Table>, Option<Bound<'py, PyBytes>>);
+type Reduced = (Option<Vec<u8>>, Option<Table>, Option<Vec<u8>>);
 
 #[pymethods]
 impl Shards {
@@ -709,13 +706,13 @@ impl Shards {
     /// the rows of the shard, with their places; and for a count with slices its part of all
     /// slices, unless that is added to `all_slices`.
     #[pyo3(signature = (slice, shard, all_slices = None))]
-    fn reduce<'py>(
+    fn reduce(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         slice: i64,
         shard: u32,
         all_slices: Option<&WholeShard>,
-    ) -> PyResult<Reduced<'py>> {
+    ) -> PyResult<Reduced> {
         let reduced = py.detach(|| {
             let mut state = locked(&self.reducer);
             let (reducer, parts) = &mut *state;
@@ -753,10 +750,7 @@ impl Shards {
                 }
             })
         });
-        let (tally, rows, whole): (Option<Vec<u8>>, _, Option<Vec<u8>>) =
-            reduced.map_err(explained)?;
-        let bytes = |bytes: Option<Vec<u8>>| bytes.map(|bytes| PyBytes::new(py, &bytes));
-        Ok((bytes(tally), rows, bytes(whole)))
+        reduced.map_err(explained)
     }
 }
 
@@ -778,9 +772,8 @@ impl WholeShard {
     }
 
     /// Returns the tally.
-    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let whole = locked(&self.whole).take();
-        let whole = whole.ok_or_else(|| wrong("the shard was finished already"))?;
-        Ok(PyBytes::new(py, &py.detach(|| whole.finish().to_bytes())))
+    fn finish(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let whole = taken(&self.whole, "the shard was finished already")?;
+        Ok(py.detach(|| whole.finish().to_bytes()))
     }
 }

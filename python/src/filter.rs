@@ -1,8 +1,8 @@
 //! Filters of plain values, which are inserted as columns, one for each attribute.
 
-use crate::failure;
 use crate::run::because;
 use crate::table::Reduced;
+use crate::{failure, misused};
 use flowsieve::Shown;
 use flowsieve::cli::{Failure, Place, answer, bytes_of, unite, write_file};
 use flowsieve::elements::{ElementLabel, ElementQuery};
@@ -12,7 +12,7 @@ use flowsieve::filters::{
 };
 use flowsieve::hashing::{Digest, Digester};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::pybacked::PyBackedBytes;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -29,20 +29,14 @@ const LABEL: &str = "flowsieve.values/1 ";
 
 /// A column of values.
 #[derive(FromPyObject)]
-enum Column<'py> {
+enum Column {
     /// Numbers of 64 bits, little-endian, one after the other.
-    Words(Bound<'py, PyBytes>),
+    Words(PyBackedBytes),
     /// Anything else, as bytes.
     Bytes(Vec<Vec<u8>>),
 }
 
-/// A column without Python objects, for work without Python's lock.
-enum Values<'a> {
-    Words(&'a [u8]),
-    Bytes(&'a [Vec<u8>]),
-}
-
-impl Values<'_> {
+impl Column {
     fn len(&self) -> usize {
         match self {
             Self::Words(words) => words.len() / 8,
@@ -58,31 +52,12 @@ impl Values<'_> {
     }
 }
 
-fn values<'a>(columns: &'a [Column<'_>]) -> PyResult<Vec<Values<'a>>> {
-    let values: Vec<_> = columns
-        .iter()
-        .map(|column| match column {
-            Column::Words(words) => Values::Words(words.as_bytes()),
-            Column::Bytes(values) => Values::Bytes(values),
-        })
-        .collect();
-    let lengths = values.iter().map(Values::len);
-    if lengths.clone().min() != lengths.max() {
-        return Err(wrong("the columns of attributes are not of one length"));
-    }
-    Ok(values)
-}
-
 /// Returns the digest of the whole element; an element of one attribute is that attribute.
 fn whole_of(attributes: &[Digest]) -> Digest {
     match attributes {
         [one] => *one,
         all => ElementDigests::of_attributes(all).whole,
     }
-}
-
-fn wrong(sentence: impl Display) -> PyErr {
-    failure(Failure { sentence: sentence.to_string(), is_usage: true, place: None })
 }
 
 fn of_file(path: &Path, sentence: impl Display) -> PyErr {
@@ -134,14 +109,17 @@ impl Filter {
     fn each_batch(
         &self,
         py: Python<'_>,
-        columns: &[Column<'_>],
+        columns: &[Column],
         mut take: impl FnMut(&mut SavedFilter, DigestColumns<'_>) + Send,
     ) -> PyResult<()> {
-        let columns = values(columns)?;
+        let lengths = columns.iter().map(Column::len);
+        if lengths.clone().min() != lengths.max() {
+            return Err(misused("the columns of attributes are not of one length"));
+        }
         py.detach(|| {
             let mut filter = self.lock()?;
             let digester = Digester::new(filter.seed());
-            let elements = columns.first().map_or(0, Values::len);
+            let elements = columns.first().map_or(0, Column::len);
             let (mut whole, mut attributes) = (Vec::new(), Vec::new());
             for start in (0..elements).step_by(BATCH) {
                 whole.clear();
@@ -160,7 +138,7 @@ impl Filter {
 
     fn to_bytes(&self) -> PyResult<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.lock()?.save(&mut bytes).map_err(wrong)?;
+        self.lock()?.save(&mut bytes).map_err(misused)?;
         Ok(bytes)
     }
 
@@ -173,7 +151,7 @@ impl Filter {
         }
         let text = std::str::from_utf8(filter.label()).unwrap_or_default();
         let names = text.strip_prefix(LABEL).ok_or_else(|| {
-            wrong("the filter does not say what its elements are, so nothing can be asked here")
+            misused("the filter does not say what its elements are, so nothing can be asked here")
         })?;
         Ok((names.split(',').map(str::to_owned).collect(), None))
     }
@@ -197,9 +175,10 @@ impl Filter {
         let kind = Structure::named(structure).and_then(Structure::filter);
         let kind: FilterKind = kind.ok_or_else(|| {
             let names: Vec<_> = FilterKind::all().map(FilterKind::name).collect();
-            wrong(format!("no filter is called {structure}; there are {}", names.join(", ")))
+            misused(format!("no filter is called {structure}; there are {}", names.join(", ")))
         })?;
-        let of = |size| bytes_of(size).map_err(|what| wrong(format!("{size} is no size: {what}")));
+        let of =
+            |size| bytes_of(size).map_err(|what| misused(format!("{size} is no size: {what}")));
         let memory = memory.map(of).transpose()?;
         let each = |n: u64| n.div_ceil(u64::from(shards.max(1)));
         let expected = expect.map(each);
@@ -208,13 +187,13 @@ impl Filter {
             (Some(bytes), None, expected) => {
                 Sizing::Memory { bytes: bytes / u64::from(shards.max(1)), expected }
             }
-            _ => return Err(wrong("give memory, or fpr with expect")),
+            _ => return Err(misused("give memory, or fpr with expect")),
         };
         let label = format!("{LABEL}{}", attributes.join(","));
-        let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(wrong)?;
+        let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(misused)?;
         let spec = spec.knowing(expected);
         let filter = SavedFilter::empty(spec, seed, label.into_bytes(), shards as usize);
-        Ok(filter.map_err(wrong)?.into())
+        Ok(filter.map_err(misused)?.into())
     }
 
     /// Loads a filter that a count or Python saved.
@@ -244,12 +223,12 @@ impl Filter {
     }
 
     /// Inserts elements.
-    fn insert(&self, py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<()> {
+    fn insert(&self, py: Python<'_>, columns: Vec<Column>) -> PyResult<()> {
         self.each_batch(py, &columns, SavedFilter::insert_batch)
     }
 
     /// Removes elements; returns whether the structure supports it.
-    fn remove(&self, py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<bool> {
+    fn remove(&self, py: Python<'_>, columns: Vec<Column>) -> PyResult<bool> {
         let mut can = true;
         self.each_batch(py, &columns, |filter, batch| {
             for element in batch.iter() {
@@ -260,16 +239,12 @@ impl Filter {
     }
 
     /// Returns whether elements were inserted, one byte for each: 1 for yes.
-    fn contains<'py>(
-        &self,
-        py: Python<'py>,
-        columns: Vec<Column<'py>>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    fn contains(&self, py: Python<'_>, columns: Vec<Column>) -> PyResult<Vec<u8>> {
         let mut answers = Vec::new();
         self.each_batch(py, &columns, |filter, batch| {
             answers.extend(batch.iter().map(|element| u8::from(filter.contains(element))));
         })?;
-        Ok(PyBytes::new(py, &answers))
+        Ok(answers)
     }
 
     /// Queries elements with these values; `None` stands for any value.
@@ -286,10 +261,10 @@ impl Filter {
     /// Queries a filter that a count saved, for values as in `flowsieve filter query`.
     fn query_text(&self, text: &str) -> PyResult<&'static str> {
         let (_, label) = self.described()?;
-        let label = label.ok_or_else(|| wrong("the elements of this filter are plain values"))?;
+        let label = label.ok_or_else(|| misused("the elements of this filter are plain values"))?;
         let filter = self.lock()?;
         let digester = Digester::new(filter.seed());
-        let query = ElementQuery::parse(text, &label.rule, digester).map_err(wrong)?;
+        let query = ElementQuery::parse(text, &label.rule, digester).map_err(misused)?;
         Ok(answer(&filter, &query))
     }
 
@@ -314,14 +289,14 @@ impl Filter {
     fn from_bytes(py: Python<'_>, mut bytes: &[u8]) -> PyResult<Self> {
         let length = bytes.len() as u64;
         let filter = py.detach(|| SavedFilter::read(&mut bytes, length));
-        Ok(filter.map_err(wrong)?.into())
+        Ok(filter.map_err(misused)?.into())
     }
 
     /// Returns the filter for `pickle`.
     fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let (py, filter) = (this.py(), this.get());
         let bytes = py.detach(|| filter.to_bytes())?;
-        Ok((this.get_type().getattr("from_bytes")?, (PyBytes::new(py, &bytes),)))
+        Ok((this.get_type().getattr("from_bytes")?, (bytes,)))
     }
 
     /// Adds all elements of another filter of the same parameters.
@@ -329,7 +304,7 @@ impl Filter {
         // Copy, so that no thread holds one lock and waits for another.
         let other = other.copy(py)?;
         let other = other.filter.into_inner().unwrap_or_else(PoisonError::into_inner);
-        py.detach(|| unite(&mut *self.lock()?, other).map_err(wrong))
+        py.detach(|| unite(&mut *self.lock()?, other).map_err(misused))
     }
 
     /// Returns the names of the attributes, and the kind of element if a count saved the filter.

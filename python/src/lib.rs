@@ -13,6 +13,7 @@ mod table;
 
 use flowsieve::cli::Failure;
 use pyo3::prelude::*;
+use std::fmt::Display;
 
 /// Creates the package's exception for a run without a result.
 pub(crate) fn failure(Failure { sentence, is_usage, place }: Failure) -> PyErr {
@@ -24,6 +25,11 @@ pub(crate) fn failure(Failure { sentence, is_usage, place }: Failure) -> PyErr {
             .and_then(|failure| failure.call1((sentence.trim_end(), is_usage, path, offset)));
         made.map_or_else(|error| error, PyErr::from_value)
     })
+}
+
+/// Creates the package's exception for arguments that make no sense.
+pub(crate) fn misused(sentence: impl Display) -> PyErr {
+    failure(Failure { sentence: sentence.to_string(), is_usage: true, place: None })
 }
 
 /// Returns the command line's declarations as JSON: commands, options, and fields of results.

@@ -257,14 +257,11 @@ impl Command {
         if let Some((schema, _)) = &self.shown {
             return Ok(Arc::clone(schema));
         }
-        if !matches!(self.state, State::Begun(_)) {
-            return match &self.state {
-                State::Rows(rows) => Ok(rows.schema()),
-                State::Ended(failure) => Err(ReadError::Failed(failure.clone())),
-                State::Begun(_) | State::Read { .. } => {
-                    Err(ReadError::Failed(because(READ_ALREADY)))
-                }
-            };
+        match &self.state {
+            State::Begun(_) => {}
+            State::Rows(rows) => return Ok(rows.schema()),
+            State::Ended(failure) => return Err(ReadError::Failed(failure.clone())),
+            State::Read { .. } => return Err(ReadError::Failed(because(READ_ALREADY))),
         }
         let State::Begun(mut output) = self.take() else { unreachable!("it was just looked at") };
         match output.wait() {

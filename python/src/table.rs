@@ -16,12 +16,12 @@ use arrow_schema::{ArrowError, DataType, SchemaRef};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyList, PyString, PyTuple};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Value for `pickle`: a function that creates the object, and its arguments.
-pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
+pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Vec<u8>,));
 
 /// Rows that become Python objects at a time.
 const AT_ONCE: usize = 1 << 11;
@@ -176,7 +176,7 @@ impl Table {
             writer.into_inner()
         });
         let bytes = bytes.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok((this.get_type().getattr("from_bytes")?, (PyBytes::new(py, &bytes),)))
+        Ok((this.get_type().getattr("from_bytes")?, (bytes,)))
     }
 
     /// Returns the rows as an Arrow C stream.
