@@ -76,14 +76,14 @@ impl ShardFlows {
         let (mut taken_packets, mut totals) = (0, FlowTotals::default());
         let mut places = Places::default();
         while let Some(next) = packets.next_placed()? {
-            let (time_ns, packet, from) = next.packet("packet of a flow")?;
+            let (time_ns, place, from) = next.packet("packet of a flow")?;
             let end = |flow| take(placed(flow, &mut places));
             let taken = catch_panic(|| flows.take(time_ns, from.rest, is_here, &mut totals, end))??;
             taken_packets += 1;
             match taken {
                 Taken::Added => {}
                 Taken::Begun(number) => {
-                    places.insert(number, next.place(packet));
+                    places.insert(number, place);
                 }
                 Taken::Refused => return Err(from.error("it is not of this shard and plan")),
             }

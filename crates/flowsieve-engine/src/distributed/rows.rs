@@ -97,9 +97,7 @@ impl ShardRows {
             let (time_ns, packet, from) = next.packet("element of a packet")?;
             match catch_panic(|| made.take(time_ns, from.rest, is_here))?? {
                 Taken::Added => {}
-                Taken::Begun(element) => {
-                    places.push(RowPlace { slice, packet: next.place(packet), element });
-                }
+                Taken::Begun(element) => places.push(RowPlace { slice, packet, element }),
                 Taken::Refused => return Err(from.error("it is not of this shard and plan")),
             }
             if made.are_final() && made.len() == ROWS_AT_ONCE {

@@ -11,7 +11,6 @@ pub struct SliceSums<'a> {
     collector: Collector<'a>,
     spec: ShardSpec,
     grid: SliceGrid,
-    shards: u32,
     one_slice: bool,
     slices: u64,
     /// Elements in the tallies, repeats included.
@@ -35,7 +34,6 @@ impl<'a> SliceSums<'a> {
             ),
             spec,
             grid,
-            shards: plan.shards,
             one_slice: plan.slicing.width_ns.is_none(),
             slices: 0,
             elements: 0,
@@ -76,7 +74,7 @@ impl<'a> SliceSums<'a> {
         &mut self,
         tallies: impl IntoIterator<Item = ShardTally>,
     ) -> Result<(), PieceError> {
-        let mut shards: Vec<Option<Counts>> = (0..self.shards).map(|_| None).collect();
+        let mut shards: Vec<Option<Counts>> = self.occupied.iter().map(|_| None).collect();
         let mut sum: Option<ClosedSlice> = None;
         for tally in tallies {
             let sum = sum.get_or_insert(ClosedSlice {

@@ -60,19 +60,17 @@ pub struct PacketPlace {
 }
 
 impl<'a> Sighted<'a> {
-    /// Returns the time of an element that is a packet, its number within the piece, and its
-    /// compact form.
-    pub(super) fn packet(self, name: &'static str) -> Result<(i64, u64, Values<'a>), PieceError> {
+    /// Returns the time of an element that is a packet, its place, and its compact form.
+    pub(super) fn packet(
+        self,
+        name: &'static str,
+    ) -> Result<(i64, PacketPlace, Values<'a>), PieceError> {
+        let Self { latest_ns, input, range, .. } = self;
         let mut values = Values::new(self.bytes, name);
         let (behind_ns, packet) = values.next()?;
         let time_ns = self.latest_in_range_ns.checked_sub_unsigned(behind_ns);
         let time_ns = time_ns.ok_or_else(|| values.error("its time is beyond the range"))?;
-        Ok((time_ns, packet, values))
-    }
-
-    /// Returns the place of such a packet.
-    pub(super) fn place(self, packet: u64) -> PacketPlace {
-        PacketPlace { latest_ns: self.latest_ns, input: self.input, range: self.range, packet }
+        Ok((time_ns, PacketPlace { latest_ns, input, range, packet }, values))
     }
 }
 

@@ -54,6 +54,7 @@ impl Order {
 }
 
 /// An open slice.
+#[derive(Default)]
 struct Slice {
     index: i64,
     table: SliceTable,
@@ -134,8 +135,7 @@ impl<'a> Slices<'a> {
             }
             Place::Replace { slot, index } => {
                 let is_waiting = self.disordered.contains(index);
-                let opened =
-                    Slice { index, table: SliceTable::default(), is_used: false, is_waiting };
+                let opened = Slice { index, is_waiting, ..Slice::default() };
                 if slot == self.tables.len() {
                     self.tables.push(opened);
                 } else {
@@ -226,12 +226,7 @@ impl<'a> Slices<'a> {
             if !self.tables.is_empty() {
                 self.close(0)?;
             }
-            self.tables = vec![Slice {
-                index,
-                table: SliceTable::default(),
-                is_used: false,
-                is_waiting: false,
-            }];
+            self.tables = vec![Slice { index, ..Slice::default() }];
         }
         for (time_ns, sighting) in &waiting.sightings {
             let name = sighting.question.map(|(_, name)| waiting.names.get(name as usize));
