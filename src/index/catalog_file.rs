@@ -4,6 +4,7 @@
 use super::catalog::{CaptureEntry, Catalog, Segment};
 use super::disk::{self, FileMark};
 use super::layout::{CATALOG, NODE, is_filled_node};
+use super::problems::Problems;
 use super::{IndexError, node_mark};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -90,25 +91,25 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Reads an index with the catalogue that is in force. `read` returns what it found, and whether
-    /// a file was missing: if a writer replaced the catalogue meanwhile, it reads again.
+    /// Reads an index with the catalogue that is in force. `read` returns what it found, and notes
+    /// problems: if a file is missing and a writer replaced the catalogue meanwhile, it reads again.
     pub(super) fn read_with<T>(
         archive: &Path,
-        mut read: impl FnMut(&Self) -> Result<(T, bool), IndexError>,
-    ) -> Result<(Self, T), IndexError> {
+        mut read: impl FnMut(&Self, &mut Problems) -> T,
+    ) -> Result<(Self, T, Problems), IndexError> {
         let mut catalog = Self::load(archive)?;
-        let mut tries = 0;
+        let mut again = 1..MOST_TRIES;
         loop {
-            tries += 1;
-            let (found, is_missing) = read(&catalog)?;
-            if is_missing && tries < MOST_TRIES {
+            let mut problems = Problems::default();
+            let found = read(&catalog, &mut problems);
+            if problems.is_missing && again.next().is_some() {
                 let now = Self::load(archive)?;
                 if now.generation != catalog.generation {
                     catalog = now;
                     continue;
                 }
             }
-            return Ok((catalog, found));
+            return Ok((catalog, found, problems));
         }
     }
 

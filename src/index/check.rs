@@ -110,17 +110,16 @@ pub struct Verified {
 ///
 /// There is no index, or its catalogue cannot be used.
 pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
-    let (catalog, mut verified) = Catalog::read_with(archive, |catalog| {
-        let (mut verified, mut problems) = (Verified::default(), Problems::default());
+    let (catalog, verified, problems) = Catalog::read_with(archive, |catalog, problems| {
+        let mut verified = Verified::default();
         for segment in &catalog.segments {
-            verified.add(catalog, segment, &mut problems);
+            verified.add(catalog, segment, problems);
         }
-        let is_missing = problems.is_missing;
-        verified.problems = problems.into_sentences();
-        Ok((verified, is_missing))
+        verified
     })?;
-    verified.problems.splice(..0, nodes::problems(&catalog)?);
-    Ok(verified)
+    let mut sentences = nodes::problems(&catalog)?;
+    sentences.extend(problems.into_sentences());
+    Ok(Verified { problems: sentences, ..verified })
 }
 
 impl Verified {
@@ -261,22 +260,22 @@ pub struct NodeStats {
 ///
 /// There is no index, or its catalogue cannot be used.
 pub fn stats(archive: &Path) -> Result<IndexStats, IndexError> {
-    let (catalog, stats) = Catalog::read_with(archive, |catalog| {
-        let (mut captures, mut problems) = (Vec::new(), Problems::default());
-        // By node: fills of its global filters.
-        let mut fills: HashMap<usize, Vec<Fill>> = HashMap::new();
-        for segment in &catalog.segments {
-            let files = SegmentFiles::read(catalog, segment, &mut problems).unwrap_or_default();
-            for (node, global) in &files.global {
-                fills.entry(*node).or_default().push(global.fill());
+    let (catalog, (captures, fills), problems) =
+        Catalog::read_with(archive, |catalog, problems| {
+            let mut captures = Vec::new();
+            // By node: fills of its global filters.
+            let mut fills: HashMap<usize, Vec<Fill>> = HashMap::new();
+            for segment in &catalog.segments {
+                let files = SegmentFiles::read(catalog, segment, problems).unwrap_or_default();
+                for (node, global) in &files.global {
+                    fills.entry(*node).or_default().push(global.fill());
+                }
+                captures.extend(files.captures);
             }
-            captures.extend(files.captures);
-        }
-        let is_missing = problems.is_missing;
-        Ok(((captures, problems.into_sentences(), fills), is_missing))
-    })?;
-    let (captures, mut problems, fills) = stats;
-    problems.splice(..0, catalog.nodes.iter().filter_map(|node| node.problem.clone()));
+            (captures, fills)
+        })?;
+    let of_nodes = catalog.nodes.iter().filter_map(|node| node.problem.clone());
+    let problems = of_nodes.chain(problems.into_sentences()).collect();
     let of_node =
         |node| node_stats(&catalog, node, fills.get(&node).map_or(&[][..], Vec::as_slice));
     Ok(IndexStats {

@@ -126,7 +126,7 @@ pub(super) struct NewFiles {
     /// Names them before they are made; `None` in tests.
     journal: Option<Journal>,
     /// Files may be left that the next writer has to look for.
-    is_left: bool,
+    pub(super) is_left: bool,
     /// Locks of the archive's folder and of the nodes, in this order.
     pub(super) locks: Vec<Lock>,
 }
@@ -197,11 +197,6 @@ impl NewFiles {
     /// Returns the files, which a catalogue is about to name.
     pub(super) fn take(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.paths)
-    }
-
-    /// Keeps the journal for the next writer, since files may be left.
-    pub(super) fn leave(&mut self) {
-        self.is_left = true;
     }
 
     /// Ends the journal: all that it names is in the catalogue or deleted.

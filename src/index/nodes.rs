@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf, absolute};
 pub(super) fn problems(used: &Catalog) -> Result<Vec<String>, IndexError> {
     let archive = fs::canonicalize(&used.archive).map_err(IndexError::io(&used.archive))?;
     // A writer that commits meanwhile replaces the catalogue and the marks.
-    let mut problems = Vec::new();
-    Catalog::read_with(&archive, |catalog| {
+    let (_, problems, _) = Catalog::read_with(&archive, |catalog, met| {
         let nodes = 0..catalog.nodes.len();
         let checked = nodes.filter_map(|node| node_mark::check(catalog, node, User::Writer).err());
-        problems = checked.map(|error| error.to_string()).collect();
-        Ok(((), !problems.is_empty()))
+        let problems: Vec<String> = checked.map(|error| error.to_string()).collect();
+        met.is_missing = !problems.is_empty();
+        problems
     })?;
     let skipped = used.nodes.iter().filter_map(|node| node.problem.clone());
     let mut passed: Vec<String> = skipped.filter(|problem| !problems.contains(problem)).collect();

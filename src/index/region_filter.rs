@@ -8,7 +8,7 @@ use super::elements::{Element, FULL, Family, REGION_MASKS, SEED};
 use crate::filters::saved::{LoadError, SavedFilter};
 use crate::filters::{
     DigestColumns, FilterKind, FilterSpec, Pattern, PatternAnswer, Reach, RibbonFilter,
-    RibbonInPlace, Sizing, SpecError, Structure, SubsetSpec, Workload,
+    RibbonInPlace, Sizing, SpecError, SubsetSpec, Workload,
 };
 use crate::hashing::Digest;
 use serde::{Deserialize, Serialize};
@@ -43,11 +43,7 @@ impl RegionFilter {
     /// Returns the structure of this name.
     #[doc(hidden)]
     pub fn named(name: &str) -> Option<Self> {
-        if name == Self::Ribbon.name() {
-            return Some(Self::Ribbon);
-        }
-        let kind = Structure::named(name).and_then(Structure::filter);
-        kind.filter(|kind| !kind.is_of_whole()).map(Self::Structure)
+        Self::all().find(|filter| filter.name() == name)
     }
 
     /// Returns its name in options and in the catalogue.

@@ -128,17 +128,14 @@ pub fn search(
 ) -> Result<Explained, IndexError> {
     query.check()?;
     let routes = query.routes();
-    let (catalog, (candidates, mut explained, mut problems)) =
-        Catalog::read_with(archive, |catalog| {
+    let (catalog, (candidates, mut explained), mut problems) =
+        Catalog::read_with(archive, |catalog, problems| {
             let explained = Explained {
                 filters_asked: routes.iter().all(Route::knows_something),
                 ..Explained::default()
             };
-            let problems = Problems::default();
             let mut choice = Choice { catalog, query, routes: &routes, stop, explained, problems };
-            let candidates = choice.candidates();
-            let is_missing = choice.problems.is_missing;
-            Ok(((candidates, choice.explained, choice.problems), is_missing))
+            (choice.candidates(), choice.explained)
         })?;
     let mut nodes_hit = vec![false; catalog.nodes.len()];
     for candidate in &candidates {
@@ -172,7 +169,7 @@ struct Choice<'a> {
     routes: &'a [Route],
     stop: &'a StopFlag,
     explained: Explained,
-    problems: Problems,
+    problems: &'a mut Problems,
 }
 
 impl Choice<'_> {
@@ -344,10 +341,10 @@ fn read<T>(
         Ok(read) => return Some(read),
         Err(error) => error,
     };
-    let captures = |now: &Catalog| {
+    let captures = |now: &Catalog, problems: &mut Problems| {
         let captures = now.captures();
-        let is_missing = captures.as_ref().is_err_and(IndexError::is_missing_file);
-        Ok((captures.ok(), is_missing))
+        problems.is_missing = captures.as_ref().is_err_and(IndexError::is_missing_file);
+        captures.ok()
     };
     let now = error.is_missing_file().then(|| Catalog::read_with(&catalog.archive, captures));
     let now = now.and_then(|now| now.ok()?.1);

@@ -350,7 +350,7 @@ impl IndexWriter {
                 if is_before && self.files.is_locked() {
                     self.files.discard(&new);
                 } else {
-                    self.files.leave();
+                    self.files.is_left = true;
                 }
                 return Err(error);
             }
@@ -359,7 +359,7 @@ impl IndexWriter {
         for stored in leaving {
             // The next writer deletes what cannot be deleted now.
             if !self.files.is_locked() || self.catalog.delete(stored).is_err() {
-                self.files.leave();
+                self.files.is_left = true;
             }
         }
         self.files.clear_journal();
