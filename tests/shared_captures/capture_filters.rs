@@ -51,10 +51,10 @@ impl Frame {
     fn new(link: LinkType, bytes: &[u8], wire: u32) -> Option<Self> {
         let found = network(link, bytes, Tunnel::Outer);
         let (mut tags, mut unusual) = (0, false);
-        shims(link, bytes, |shim| match shim {
-            Shim::Vlan(_) | Shim::Mpls(_) | Shim::PppOe(_) => tags += 1,
-            Shim::EtherType(_) => {}
-            Shim::Llc(_) => unusual = true,
+        shims(link, bytes, |shim, _| match shim {
+            Shim::Vlan | Shim::Mpls | Shim::PppOe => tags += 1,
+            Shim::EtherType => {}
+            Shim::Llc => unusual = true,
         });
         let own_header = match link.0 {
             1 => Some(14),

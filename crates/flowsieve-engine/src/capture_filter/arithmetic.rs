@@ -3,7 +3,7 @@
 use super::error::Problem;
 use super::lexer::{DIVIDE, Kind, Sign};
 use super::parse::Parser;
-use super::program::{Binary, Header, Relation, STACK_MAX, Step, Test};
+use super::program::{Binary, Comparison, Header, Relation, STACK_MAX, Step, Test};
 use super::qualifiers::{Layer, protocol};
 use crate::decode::ip::{AUTHENTICATION, ENCAPSULATED};
 
@@ -50,7 +50,7 @@ impl Parser<'_> {
     /// Parses two numbers and their comparison.
     pub(super) fn relation(&mut self) -> Result<(), Problem> {
         let place = self.place();
-        let (headers, steps) = (self.headers.len() as u32, self.steps.len() as u32);
+        let begin = self.begin_relation();
         self.number(0, 0)?;
         let Kind::Sign(Sign::Comparison(comparison)) = self.kind() else {
             return Err(self.problem("A comparison is missing here: =, !=, <, <=, > or >="));
@@ -62,12 +62,20 @@ impl Parser<'_> {
             return Err(Problem::new(place.start..self.place().end, sentence));
         }
         self.inherited = None;
-        self.push(Test::Relation(Relation {
-            comparison,
-            headers: headers..self.headers.len() as u32,
-            steps: steps..self.steps.len() as u32,
-        }));
+        self.push_relation(begin, comparison);
         Ok(())
+    }
+
+    /// Returns where the headers and the steps of a comparison begin.
+    pub(super) fn begin_relation(&self) -> [u32; 2] {
+        [self.headers.len(), self.steps.len()].map(|length| length as u32)
+    }
+
+    /// Adds the comparison whose headers and steps begin here.
+    pub(super) fn push_relation(&mut self, [headers, steps]: [u32; 2], comparison: Comparison) {
+        let [headers_end, steps_end] = self.begin_relation();
+        let (headers, steps) = (headers..headers_end, steps..steps_end);
+        self.push(Test::Relation(Relation { comparison, headers, steps }));
     }
 
     /// Parses a number of operators with a higher precedence than `floor`, with `waiting` values on

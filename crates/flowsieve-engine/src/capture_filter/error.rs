@@ -7,38 +7,27 @@ use std::ops::Range;
 /// the place marked below it, then a hint if there is one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FilterError {
-    problem: String,
-    expression: String,
-    place: Range<usize>,
-    hint: Option<String>,
+    pub(super) expression: String,
+    pub(super) problem: Problem,
 }
 
 impl FilterError {
-    pub(super) fn new(expression: &str, problem: Problem) -> Self {
-        Self {
-            problem: problem.sentence,
-            expression: expression.to_owned(),
-            place: problem.place,
-            hint: problem.hint,
-        }
-    }
-
     /// One sentence, without the expression.
     #[doc(hidden)]
     pub fn problem(&self) -> &str {
-        &self.problem
+        &self.problem.sentence
     }
 
     /// The bytes of the expression that are wrong; empty at its end if something is missing there.
     #[doc(hidden)]
     pub fn place(&self) -> Range<usize> {
-        self.place.clone()
+        self.problem.place.clone()
     }
 
     /// A correction, if one is known.
     #[doc(hidden)]
     pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
+        self.problem.hint.as_deref()
     }
 }
 
@@ -49,12 +38,13 @@ impl fmt::Display for FilterError {
             text.chars().map(plain).collect()
         };
         let width = |text: Option<&str>| text.unwrap_or_default().chars().count();
-        let before = width(self.expression.get(..self.place.start));
-        let marked = width(self.expression.get(self.place.clone())).max(1);
-        writeln!(f, "{}", self.problem)?;
+        let Problem { sentence, place, hint } = &self.problem;
+        let before = width(self.expression.get(..place.start));
+        let marked = width(self.expression.get(place.clone())).max(1);
+        writeln!(f, "{sentence}")?;
         writeln!(f, "  {}", shown(&self.expression))?;
         write!(f, "  {:before$}{:^<marked$}", "", "")?;
-        if let Some(hint) = &self.hint {
+        if let Some(hint) = hint {
             write!(f, "\n{hint}")?;
         }
         Ok(())
@@ -63,7 +53,8 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// A problem at a place, before the expression is added to it.
+/// A problem at a place of the expression.
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Problem {
     pub(super) sentence: String,
     pub(super) place: Range<usize>,

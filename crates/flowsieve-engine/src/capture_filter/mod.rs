@@ -80,7 +80,7 @@ impl CaptureFilter {
     pub fn parse(expression: &str, tunnel: Tunnel) -> Result<Self, FilterError> {
         let program = parse::parse(expression).map_err(|problem| {
             let problem = display_hint::problem(expression, &problem).unwrap_or(problem);
-            FilterError::new(expression, problem)
+            FilterError { expression: expression.to_owned(), problem }
         })?;
         Ok(Self {
             program: Arc::new(program),

@@ -69,11 +69,6 @@ impl<'a> Packet<'a> {
         self.frame.get(at..)?.first_chunk().copied()
     }
 
-    #[inline]
-    fn be16(&self, at: usize) -> Option<u16> {
-        self.bytes(at).map(u16::from_be_bytes)
-    }
-
     fn protocol(&mut self, networks: Networks, number: u32) -> Option<bool> {
         if !self.is_one_of(networks)? {
             return Some(false);
@@ -170,19 +165,24 @@ impl<'a> Packet<'a> {
             let has_ports = u16::from(!protocols.has(head[9])) | fragment_offset == 0;
             return Some(has_ports & both_there(direction, is([a, b]), is([c, d])));
         }
-        let Some(at) = self.ports(protocols).ok()? else { return Some(false) };
+        let at = self.transport(Networks::IP, |number| protocols.has(number)).ok()?;
+        let Some(at) = at else { return Some(false) };
         let end = |at| self.bytes(at).map(is);
         ends(direction, || end(at), || end(at + 2))
     }
 
-    /// Returns the position of the ports, if the packet has some.
+    /// Returns the position of the transport header, if the packet has a wanted one.
     #[inline(never)]
-    fn ports(&mut self, protocols: Protocols) -> Result<Option<usize>, CutShort> {
-        let Some(upper) = self.upper(Networks::IP)? else { return Ok(None) };
+    fn transport(
+        &mut self,
+        networks: Networks,
+        is_wanted: impl Fn(u8) -> bool,
+    ) -> Result<Option<usize>, CutShort> {
+        let Some(upper) = self.upper(networks)? else { return Ok(None) };
         if upper.cut_short {
             return Err(CutShort);
         }
-        let found = protocols.has(upper.protocol) && !upper.later_fragment;
+        let found = is_wanted(upper.protocol) && !upper.later_fragment;
         Ok(found.then_some(upper.at))
     }
 
@@ -205,23 +205,20 @@ impl<'a> Packet<'a> {
         ends(direction, || end(at + 6), || end(at))
     }
 
-    /// Returns whether a header before the network layer is the wanted one.
-    fn any_shim(&self, mut is_wanted: impl FnMut(Shim) -> bool) -> Option<bool> {
+    /// Returns whether a header before the network layer has a wanted number.
+    fn any_shim(&self, mut is_wanted: impl FnMut(Shim, u32) -> bool) -> Option<bool> {
         let mut found = false;
-        let whole = shims(self.link, self.frame, |shim| found |= is_wanted(shim));
+        let see = |shim, number| found |= is_wanted(shim, number);
+        let whole = shims(self.link, self.frame, see);
         // The wanted header might be among the bytes that were not captured.
         (found || whole).then_some(found)
     }
 
     fn ether_type(&mut self, number: u32) -> Option<bool> {
         let mut any = false;
-        let found = self.any_shim(|shim| match shim {
-            Shim::EtherType(there) => {
-                any = true;
-                u32::from(there) == number
-            }
-            Shim::Llc(there) => u32::from(there) == number,
-            _ => false,
+        let found = self.any_shim(|shim, there| {
+            any |= shim == Shim::EtherType;
+            matches!(shim, Shim::EtherType | Shim::Llc) && there == number
         })?;
         match number {
             // Links that carry only IP have no such number.
@@ -292,14 +289,8 @@ impl Subject for Packet<'_> {
                 None => Some(false),
             },
             Test::EtherType(number) => self.ether_type(number),
-            Test::Vlan(wanted) => self.any_shim(|shim| {
-                matches!(shim, Shim::Vlan(there) if wanted.is_none_or(|wanted| wanted == there))
-            }),
-            Test::Mpls(wanted) => self.any_shim(|shim| {
-                matches!(shim, Shim::Mpls(there) if wanted.is_none_or(|wanted| wanted == there))
-            }),
-            Test::PppOe(wanted) => self.any_shim(|shim| {
-                matches!(shim, Shim::PppOe(there) if wanted.is_none_or(|wanted| wanted == there))
+            Test::Label(label, wanted) => self.any_shim(|shim, there| {
+                shim == label && wanted.is_none_or(|wanted| wanted == there)
             }),
             Test::Dns(ref test) => self.dns(test),
             Test::Relation(_) => None,
@@ -315,11 +306,7 @@ impl Subject for Packet<'_> {
             Header::Frame => Some(true),
             Header::Network(networks) => self.is_one_of(networks),
             Header::Upper { networks, protocol } => {
-                let Some(upper) = self.upper(networks).ok()? else { return Some(false) };
-                if upper.cut_short {
-                    return None;
-                }
-                Some(upper.protocol == protocol && !upper.later_fragment)
+                Some(self.transport(networks, |number| number == protocol).ok()?.is_some())
             }
         }
     }
@@ -333,7 +320,7 @@ impl Subject for Packet<'_> {
         let at = start.checked_add(offset as usize)?;
         match size {
             1 => self.bytes(at).map(|[byte]| u32::from(byte)),
-            2 => self.be16(at).map(u32::from),
+            2 => self.bytes(at).map(|two| u16::from_be_bytes(two).into()),
             _ => self.bytes(at).map(u32::from_be_bytes),
         }
     }

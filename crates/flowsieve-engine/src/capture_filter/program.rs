@@ -1,6 +1,7 @@
 //! A filter as a flat list of tests, each of which names the next test.
 
 use super::dns_test::DnsTest;
+use crate::decode::Shim;
 use crate::decode::ip::{SCTP, TCP, UDP};
 use std::ops::Range;
 
@@ -56,12 +57,9 @@ pub(super) enum Test {
     Multicast,
     /// An `EtherType` or service access point precedes the network layer.
     EtherType(u32),
-    /// A VLAN tag precedes it, perhaps with this identifier.
-    Vlan(Option<u16>),
-    /// An MPLS label precedes it, perhaps this one.
-    Mpls(Option<u32>),
-    /// A PPP-over-Ethernet session, perhaps this one.
-    PppOe(Option<u16>),
+    /// A VLAN tag, an MPLS label or a PPP-over-Ethernet session precedes it, perhaps with this
+    /// number.
+    Label(Shim, Option<u32>),
     /// A DNS message meets this test.
     Dns(DnsTest),
     /// Two values compare as required.

@@ -3,8 +3,9 @@
 use super::error::Problem;
 use super::lexer::{Kind, Sign};
 use super::parse::Parser;
-use super::program::{Comparison, Direction, Header, Networks, Node, Relation, Step, Test};
+use super::program::{Comparison, Direction, Header, Networks, Node, Step, Test};
 use super::qualifiers::{Layer, Protocol, Qualifiers, What, protocol};
+use crate::decode::Shim;
 use crate::decode::ip::{SCTP, TCP, UDP};
 
 /// Words of the language that are not supported.
@@ -16,13 +17,16 @@ const NOT_UNDERSTOOD: &str = "\
 impl Parser<'_> {
     /// Parses a test, or a value that takes over the qualifiers of the previous one.
     pub(super) fn primitive(&mut self) -> Result<(), Problem> {
-        if self.word() == Some("dns") {
-            self.inherited = None;
-            return self.dns();
-        }
-        if self.labels_or_length()? {
-            self.inherited = None;
-            return Ok(());
+        // Only a value passes qualifiers on.
+        let inherited = self.inherited.take();
+        match self.word() {
+            Some("dns") => return self.dns(),
+            Some("vlan") => return self.label(Shim::Vlan, 0xfff),
+            Some("mpls") => return self.label(Shim::Mpls, 0xf_ffff),
+            Some("pppoes") => return self.label(Shim::PppOe, 0xffff),
+            Some("less") => return self.length(Comparison::LessOrEqual),
+            Some("greater") => return self.length(Comparison::GreaterOrEqual),
+            _ => {}
         }
         let start = self.place().start;
         let protocol = self.protocol();
@@ -36,7 +40,7 @@ impl Parser<'_> {
         if what.is_none() && direction.is_none() {
             return match protocol {
                 Some(protocol) => self.abbreviation(protocol, start),
-                None => self.inherited_value(),
+                None => self.inherited_value(inherited),
             };
         }
         if what.is_some() {
@@ -48,7 +52,6 @@ impl Parser<'_> {
             what: what.unwrap_or(What::Host),
         };
         Self::check(&qualifiers, start)?;
-        self.inherited = Some(qualifiers);
         self.values(&qualifiers)
     }
 
@@ -80,18 +83,9 @@ impl Parser<'_> {
         Some(both)
     }
 
-    /// Parses tests of labels and of the length.
-    fn labels_or_length(&mut self) -> Result<bool, Problem> {
-        let Some(word) = self.word() else { return Ok(false) };
-        let (most, test): (u32, fn(Option<u32>) -> Test) = match word {
-            "vlan" => (0xfff, |number| Test::Vlan(number.map(|n| n as u16))),
-            "mpls" => (0xf_ffff, Test::Mpls),
-            "pppoes" => (0xffff, |number| Test::PppOe(number.map(|n| n as u16))),
-            "less" => return self.length(Comparison::LessOrEqual),
-            "greater" => return self.length(Comparison::GreaterOrEqual),
-            _ => return Ok(false),
-        };
-        let name = word.to_owned();
+    /// Parses the test of a label, perhaps with a number.
+    fn label(&mut self, label: Shim, most: u32) -> Result<(), Problem> {
+        let name = self.token_text().to_owned();
         self.skip();
         let number = match self.kind() {
             Kind::Number(number) if number > most => {
@@ -104,35 +98,21 @@ impl Parser<'_> {
             }
             _ => None,
         };
-        self.push(test(number));
-        Ok(true)
+        self.push(Test::Label(label, number));
+        Ok(())
     }
 
     /// Parses `less` and `greater`, which include the number.
-    fn length(&mut self, comparison: Comparison) -> Result<bool, Problem> {
+    fn length(&mut self, comparison: Comparison) -> Result<(), Problem> {
         self.skip();
         let Kind::Number(number) = self.kind() else {
             return Err(self.problem("A number of bytes is missing here"));
         };
         self.skip();
-        self.push_relation(comparison, None, [Step::Length, Step::Constant(number)]);
-        Ok(true)
-    }
-
-    fn push_relation<const N: usize>(
-        &mut self,
-        comparison: Comparison,
-        header: Option<Header>,
-        steps: [Step; N],
-    ) {
-        let starts = (self.headers.len() as u32, self.steps.len() as u32);
-        self.headers.extend(header);
-        self.steps.extend(steps);
-        self.push(Test::Relation(Relation {
-            comparison,
-            headers: starts.0..self.headers.len() as u32,
-            steps: starts.1..self.steps.len() as u32,
-        }));
+        let begin = self.begin_relation();
+        self.steps.extend([Step::Length, Step::Constant(number)]);
+        self.push_relation(begin, comparison);
+        Ok(())
     }
 
     /// Parses a protocol without a value.
@@ -165,7 +145,6 @@ impl Parser<'_> {
             };
             return Err(self.problem(sentence).with_hint(hint));
         }
-        self.inherited = None;
         self.push(test);
         Ok(())
     }
@@ -190,37 +169,36 @@ impl Parser<'_> {
             }
         }
         self.skip();
-        self.inherited = None;
         Ok(())
     }
 
     fn multicast(&mut self, protocol: Option<Protocol>) -> Result<(), Problem> {
-        let (networks, offset, comparison, number) = match protocol.map(|protocol| protocol.layer) {
-            None | Some(Layer::Link) => {
-                self.push(Test::Multicast);
-                self.skip();
-                self.inherited = None;
-                return Ok(());
-            }
+        match protocol.map(|protocol| protocol.layer) {
+            None | Some(Layer::Link) => self.push(Test::Multicast),
             Some(Layer::Network(networks @ Networks::IPV4)) => {
-                (networks, 16, Comparison::GreaterOrEqual, 224)
+                self.push_byte(networks, 16, Comparison::GreaterOrEqual, 224);
             }
             Some(Layer::Network(networks @ Networks::IPV6)) => {
-                (networks, 24, Comparison::Equal, 0xff)
+                self.push_byte(networks, 24, Comparison::Equal, 0xff);
             }
             _ => {
                 let sentence =
                     "There is \"ether multicast\", \"ip multicast\" and \"ip6 multicast\" only";
                 return Err(self.problem(sentence));
             }
-        };
+        }
         self.skip();
-        let header = Header::Network(networks);
-        let load = Step::Load { header, size: 1 };
-        let steps = [Step::Constant(offset), load, Step::Constant(number)];
-        self.push_relation(comparison, Some(header), steps);
-        self.inherited = None;
         Ok(())
+    }
+
+    /// Adds the comparison of a byte of a network layer.
+    fn push_byte(&mut self, networks: Networks, at: u32, comparison: Comparison, number: u32) {
+        let begin = self.begin_relation();
+        let header = Header::Network(networks);
+        self.headers.push(header);
+        let load = Step::Load { header, size: 1 };
+        self.steps.extend([Step::Constant(at), load, Step::Constant(number)]);
+        self.push_relation(begin, comparison);
     }
 
     /// Checks that the qualifiers go together.
@@ -249,11 +227,11 @@ impl Parser<'_> {
     }
 
     /// Parses a value without qualifiers.
-    fn inherited_value(&mut self) -> Result<(), Problem> {
+    fn inherited_value(&mut self, inherited: Option<Qualifiers>) -> Result<(), Problem> {
         let text = self.token_text();
         let is_known = |word: &str| NOT_UNDERSTOOD.split(' ').any(|known| known == word);
         let kind = self.kind();
-        match (kind, self.inherited) {
+        match (kind, inherited) {
             (Kind::End, _) if self.nodes.is_empty() => {
                 Err(self.problem("The expression is not finished"))
             }
@@ -284,6 +262,7 @@ impl Parser<'_> {
 
     /// Parses a value, perhaps negated, or several in parentheses.
     fn values(&mut self, qualifiers: &Qualifiers) -> Result<(), Problem> {
+        self.inherited = Some(*qualifiers);
         let negated = self.nots();
         if self.kind() == Kind::Sign(Sign::Open) {
             self.parentheses(|parser| {

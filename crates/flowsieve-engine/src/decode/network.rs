@@ -8,7 +8,7 @@ use super::bytes::{be16, be32, place_in};
 use super::ethernet::{ARP, ETHERNET_HEADER, IPV4, IPV6, REVERSE_ARP, TAG, behind_tags, vlan};
 use super::layer::Layer;
 use super::walk::{STEPS_MAX, step};
-use super::{Skip, Tunnel, ip, tunnel};
+use super::{IpPacket, Skip, Tunnel, ip, tunnel};
 use crate::trace::LinkType;
 
 /// A kind of network layer.
@@ -37,19 +37,19 @@ pub struct Network {
     pub at: usize,
 }
 
-/// A header before the network layer.
+/// A number in a header before the network layer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shim {
     /// An `EtherType`.
-    EtherType(u16),
+    EtherType,
     /// The identifier of a VLAN tag.
-    Vlan(u16),
+    Vlan,
     /// The label of an MPLS label stack entry.
-    Mpls(u32),
+    Mpls,
     /// The identifier of a PPP-over-Ethernet session.
-    PppOe(u16),
+    PppOe,
     /// The destination's service access point in an LLC header.
-    Llc(u8),
+    Llc,
 }
 
 /// Finds the network layer of a frame that begins as `link` says: the outermost, or the innermost
@@ -93,59 +93,44 @@ fn outermost(link: LinkType, frame: &[u8]) -> Network {
 fn innermost(link: LinkType, frame: &[u8]) -> Network {
     let mut found = common(link, frame).unwrap_or_else(|| outermost(link, frame));
     for _ in 0..STEPS_MAX {
-        let bytes = frame.get(found.at..).unwrap_or_default();
-        let packet = match found.kind {
-            NetworkKind::Ipv4 => ip::v4(bytes),
-            NetworkKind::Ipv6 => ip::v6(bytes),
-            _ => return found,
-        };
-        let inside = match packet {
-            Ok(packet) if packet.may_be_tunnel() => tunnel::inside(&packet),
-            _ => None,
-        };
-        let Some((layer, bytes)) = inside else { return found };
+        let packet = read(found.kind, frame.get(found.at..).unwrap_or_default());
+        let tunnel = packet.filter(IpPacket::may_be_tunnel);
+        let Some((layer, bytes)) = tunnel.and_then(|packet| tunnel::inside(&packet)) else { break };
         let (kind, bytes) = walk(layer, bytes, frame, |_, _| {});
-        let readable = match kind {
-            NetworkKind::Ipv4 => ip::v4(bytes).is_ok(),
-            NetworkKind::Ipv6 => ip::v6(bytes).is_ok(),
-            _ => false,
-        };
         // If the inside cannot be read, the last IP header counts.
-        if !readable {
-            return found;
+        if read(kind, bytes).is_none() {
+            break;
         }
         found = Network { kind, at: place_in(frame, bytes) };
     }
     found
 }
 
-/// Shows each header before the outermost network layer; returns false if the captured bytes end
-/// before that is reached.
-pub fn shims(link: LinkType, frame: &[u8], mut see: impl FnMut(Shim)) -> bool {
+/// Returns the IP packet that a network layer is, if its header can be read.
+fn read(kind: NetworkKind, bytes: &[u8]) -> Option<IpPacket<'_>> {
+    match kind {
+        NetworkKind::Ipv4 => ip::v4(bytes).ok(),
+        NetworkKind::Ipv6 => ip::v6(bytes).ok(),
+        _ => None,
+    }
+}
+
+/// Shows the numbers in each header before the outermost network layer; returns false if the
+/// captured bytes end before that is reached.
+pub fn shims(link: LinkType, frame: &[u8], mut see: impl FnMut(Shim, u32)) -> bool {
     let (kind, _) = walk(Layer::Link(link), frame, frame, |layer, bytes| {
         if let Layer::EtherType(number) = layer {
-            see(Shim::EtherType(number));
+            see(Shim::EtherType, number.into());
         }
-        if let Some(identifier) = vlan(layer, bytes) {
-            see(Shim::Vlan(identifier));
-        }
-        match layer {
-            Layer::Mpls => {
-                if let Ok(entry) = be32(bytes, 0) {
-                    see(Shim::Mpls(entry >> 12));
-                }
-            }
-            Layer::PppOe => {
-                if let Ok(session) = be16(bytes, 2) {
-                    see(Shim::PppOe(session));
-                }
-            }
-            Layer::Llc => {
-                if let Some(&point) = bytes.first() {
-                    see(Shim::Llc(point));
-                }
-            }
-            _ => {}
+        let found = match layer {
+            Layer::EtherType(_) => vlan(layer, bytes).map(|number| (Shim::Vlan, number.into())),
+            Layer::Mpls => be32(bytes, 0).ok().map(|entry| (Shim::Mpls, entry >> 12)),
+            Layer::PppOe => be16(bytes, 2).ok().map(|session| (Shim::PppOe, session.into())),
+            Layer::Llc => bytes.first().map(|&point| (Shim::Llc, point.into())),
+            _ => None,
+        };
+        if let Some((shim, number)) = found {
+            see(shim, number);
         }
     });
     kind != NetworkKind::CutShort
