@@ -17,7 +17,7 @@ use crate::trace::LinkType;
 pub fn headers_end(link: LinkType, frame: &[u8], tunnel: Tunnel) -> usize {
     let (mut at, mut steps) = ((Layer::Link(link), frame), 0..STEPS_MAX);
     let mut found = None;
-    while let Some(packet) = next_packet(&mut at, &mut steps) {
+    while let Ok(packet) = next_packet(&mut at, &mut steps) {
         let end = behind_ip(frame, at.1, &packet);
         if tunnel == Tunnel::Outer {
             return end;

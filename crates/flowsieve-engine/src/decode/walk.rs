@@ -76,37 +76,24 @@ pub(super) fn walk(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpPac
 /// on.
 #[inline(never)]
 pub(super) fn to_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
-    let mut layer = Layer::Link(link);
-    let mut bytes = frame;
-    for _ in 0..STEPS_MAX {
-        match layer {
-            Layer::Ipv4 => return ip::v4(bytes).map(|_| bytes),
-            Layer::Ipv6 => return ip::v6(bytes).map(|_| bytes),
-            other => (layer, bytes) = step(other, bytes)?,
-        }
-    }
-    Err(Skip::TooDeep)
+    let mut at = (Layer::Link(link), frame);
+    next_packet(&mut at, &mut (0..STEPS_MAX)).map(|_| at.1)
 }
 
-/// Walks to the next IP packet and leaves `at` at its header; `None` if the layer at `at` cannot be
-/// read.
+/// Walks to the next IP packet and leaves `at` at its header, or at the layer that cannot be read.
 pub(super) fn next_packet<'a>(
     at: &mut (Layer, &'a [u8]),
     steps: &mut Range<usize>,
-) -> Option<IpPacket<'a>> {
+) -> Result<IpPacket<'a>, Skip> {
     for _ in steps {
         let (layer, bytes) = *at;
-        let packet = match layer {
-            Layer::Ipv4 => ip::v4(bytes),
-            Layer::Ipv6 => ip::v6(bytes),
-            other => {
-                *at = step(other, bytes).ok()?;
-                continue;
-            }
-        };
-        return packet.ok();
+        match layer {
+            Layer::Ipv4 => return ip::v4(bytes),
+            Layer::Ipv6 => return ip::v6(bytes),
+            other => *at = step(other, bytes)?,
+        }
     }
-    None
+    Err(Skip::TooDeep)
 }
 
 /// Walks from the beginning of a frame to its innermost IP header, and returns the bytes from there
@@ -116,7 +103,7 @@ pub(super) fn to_innermost_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Ski
     let mut found = to_ip(link, frame)?;
     let (mut at, mut steps) = ((Layer::Ip, found), 0..STEPS_MAX);
     // If the inside cannot be read, the last IP header counts.
-    while let Some(packet) = next_packet(&mut at, &mut steps) {
+    while let Ok(packet) = next_packet(&mut at, &mut steps) {
         found = at.1;
         match tunnel::inside(&packet) {
             Some(next) => at = next,
