@@ -54,14 +54,6 @@ impl<M: BatchBuilder> BatchBuilder for OneOfMany<'_, M> {
     }
 }
 
-/// The outcome of reading a batch.
-enum BatchOutcome {
-    Batch,
-    End,
-    /// The builder panicked at the packet with this number in the batch.
-    Broken(u64, WorkerPanicked),
-}
-
 /// Reads a batch and appends it to `out`, before which there were `before` packets; returns false
 /// at the end.
 pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
@@ -72,22 +64,14 @@ pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
 ) -> Result<bool, TraceError> {
     let already = out.times_ns().len() as u64;
     let made = catch_panic(|| {
-        let Some(batch) = capture.next_batch()? else { return Ok(BatchOutcome::End) };
-        Ok(match catch_panic(|| builder.append(batch, out)) {
-            Ok(()) => BatchOutcome::Batch,
-            Err(gone) => {
-                let (place, gone) = culprit(builder, batch).unwrap_or((0, gone));
-                BatchOutcome::Broken(place, gone)
-            }
-        })
+        let Some(batch) = capture.next_batch()? else { return Ok(Ok(false)) };
+        let appended = catch_panic(|| builder.append(batch, out)).map(|()| true);
+        Ok(appended.map_err(|gone| culprit(builder, batch).unwrap_or((0, gone))))
     });
-    let (place, gone) = match made {
-        Ok(Err(error)) => return Err(error),
-        Ok(Ok(BatchOutcome::End)) => return Ok(false),
-        Ok(Ok(BatchOutcome::Batch)) => return Ok(true),
-        Ok(Ok(BatchOutcome::Broken(place, gone))) => (place, gone),
-        // The reader itself.
-        Err(gone) => (0, gone),
+    // The reader itself may panic, too.
+    let (place, gone) = match made.unwrap_or_else(|gone| Ok(Err((0, gone))))? {
+        Ok(more) => return Ok(more),
+        Err(culprit) => culprit,
     };
     // It may be half built.
     out.clear();
