@@ -222,10 +222,20 @@ impl ReadError {
 pub(super) struct CodecDamage {
     pub(super) codec: Compression,
     pub(super) offset: u64,
-    pub(super) cut: bool,
-    /// It is no damage, but not supported.
-    pub(super) unsupported: bool,
+    pub(super) fault: Fault,
     pub(super) reason: String,
+}
+
+/// What keeps a codec from continuing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Fault {
+    /// The stream ends too early.
+    Cut,
+    Damaged,
+    /// It is no damage, but not supported.
+    Unsupported,
+    /// The system did not give the memory: the bytes may be sound.
+    Refused,
 }
 
 impl ReadError {
@@ -233,10 +243,11 @@ impl ReadError {
     /// refusal of the operating system.
     pub(super) fn from_io(error: io::Error, offset: u64) -> Self {
         match error.downcast::<CodecDamage>() {
-            Ok(CodecDamage { codec, offset, unsupported: true, reason, .. }) => {
+            Ok(CodecDamage { codec, offset, fault: Fault::Unsupported, reason }) => {
                 Self::at(offset, TraceErrorKind::UnsupportedCompression { codec, reason })
             }
-            Ok(CodecDamage { codec, offset, cut, reason, .. }) => {
+            Ok(CodecDamage { codec, offset, fault, reason }) => {
+                let cut = fault == Fault::Cut;
                 Self::at(offset, TraceErrorKind::DamagedCompression { codec, cut, reason })
             }
             Err(error) => Self::at(offset, TraceErrorKind::Io(error)),
@@ -359,17 +370,20 @@ impl TraceError {
                  before it was read, fix the line to read the rest"
             ),
             TraceErrorKind::LinesSkipped { line, reason, others } => {
+                let remedy = ["fix the line to have it", "fix the lines to have them"];
+                let skipped = skipped(*others, remedy, "counted");
                 write!(
                     f,
-                    "line {line}, at offset {offset}, is not a record of its log: {reason}; "
-                )?;
-                let remedy = ["fix the line to have it", "fix the lines to have them"];
-                write_skipped(f, *others, remedy, "counted")
+                    "line {line}, at offset {offset}, is not a record of its log: {reason}; {skipped}"
+                )
             }
             TraceErrorKind::RecordsSkipped { record, reason, others } => {
-                write!(f, "record {record}, at offset {offset}, cannot be used: {reason}; ")?;
                 let remedy = ["copy the file again if it", "copy the file again if they"];
-                write_skipped(f, *others, remedy, "should be there")
+                let skipped = skipped(*others, remedy, "should be there");
+                write!(
+                    f,
+                    "record {record}, at offset {offset}, cannot be used: {reason}; {skipped}"
+                )
             }
             _ => Ok(()),
         }
@@ -378,12 +392,9 @@ impl TraceError {
     fn write_io(&self, f: &mut fmt::Formatter<'_>, error: &io::Error) -> fmt::Result {
         match error.kind() {
             io::ErrorKind::NotFound => write!(f, "no such file; check the path"),
-            io::ErrorKind::PermissionDenied => {
-                write!(
-                    f,
-                    "permission denied; make the file readable or run as a user that may read it"
-                )
-            }
+            io::ErrorKind::PermissionDenied => f.write_str(
+                "permission denied; make the file readable or run as a user that may read it",
+            ),
             io::ErrorKind::OutOfMemory => {
                 write!(f, "{error}; allow the program more (ulimit -v) and try again")
             }
@@ -420,17 +431,12 @@ fn is_out_of_files(code: i32) -> bool {
     cfg!(unix) && matches!(code, 23 | 24)
 }
 
-/// Writes that a record was skipped, and `others` like it, with the remedy for one and for several.
-fn write_skipped(
-    f: &mut fmt::Formatter<'_>,
-    others: u64,
-    [one, several]: [&str; 2],
-    end: &str,
-) -> fmt::Result {
+/// Says that a record was skipped, and `others` like it, with the remedy for one and for several.
+fn skipped(others: u64, [one, several]: [&str; 2], end: &str) -> String {
     match others {
-        0 => write!(f, "it was skipped, {one} {end}"),
-        1 => write!(f, "it was skipped, and so was one more; {several} {end}"),
-        _ => write!(f, "it was skipped, and so were {others} more; {several} {end}"),
+        0 => format!("it was skipped, {one} {end}"),
+        1 => format!("it was skipped, and so was one more; {several} {end}"),
+        _ => format!("it was skipped, and so were {others} more; {several} {end}"),
     }
 }
 
@@ -475,8 +481,7 @@ mod tests {
         let damage = CodecDamage {
             codec: Compression::Gzip,
             offset: 7,
-            cut: true,
-            unsupported: false,
+            fault: Fault::Cut,
             reason: String::new(),
         };
         let error = ReadError::from_io(io::Error::other(damage), 99);

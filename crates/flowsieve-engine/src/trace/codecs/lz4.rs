@@ -5,19 +5,15 @@ use std::io::Read;
 use lz4_flex::frame::FrameDecoder;
 
 use super::input::Input;
+use super::parts::empty_input;
 use super::{Codec, Step, trailing};
 
 pub(super) struct Lz4 {
-    state: State,
+    /// A decoder serves one frame only: its buffers are made for the block size of that.
+    frame: Box<FrameDecoder<Input>>,
+    /// `None` between frames.
+    kind: Option<Kind>,
     any: bool,
-}
-
-/// A decoder serves one frame only: its buffers are made for the block size of that.
-enum State {
-    Between(Input),
-    InFrame(Box<FrameDecoder<Input>>, Kind),
-    /// Only while one state is exchanged for another.
-    Moving,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -29,7 +25,7 @@ enum Kind {
 
 impl Lz4 {
     pub(super) fn new(input: Input) -> Self {
-        Self { state: State::Between(input), any: false }
+        Self { frame: Box::new(FrameDecoder::new(input)), kind: None, any: false }
     }
 
     /// Enters the next frame; `Some` if there is none.
@@ -38,14 +34,8 @@ impl Lz4 {
         let input = self.input();
         match input.peek(8) {
             &[magic @ (0x04 | 0x02), 0x22 | 0x21, 0x4d | 0x4c, 0x18, ..] => {
-                let kind = if magic == 0x04 { Kind::Frame } else { Kind::Legacy };
+                self.kind = Some(if magic == 0x04 { Kind::Frame } else { Kind::Legacy });
                 self.any = true;
-                self.state = match std::mem::replace(&mut self.state, State::Moving) {
-                    State::Between(input) => {
-                        State::InFrame(Box::new(FrameDecoder::new(input)), kind)
-                    }
-                    other => other,
-                };
                 None
             }
             &[0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, ..] => {
@@ -59,40 +49,34 @@ impl Lz4 {
     }
 
     fn leave_frame(&mut self) {
-        self.state = match std::mem::replace(&mut self.state, State::Moving) {
-            State::InFrame(frame, _) => State::Between(frame.into_inner()),
-            other => other,
-        };
+        let mut next = FrameDecoder::new(empty_input());
+        std::mem::swap(next.get_mut(), self.frame.get_mut());
+        *self.frame = next;
+        self.kind = None;
     }
 }
 
 impl Codec for Lz4 {
     fn step(&mut self, target: &mut [u8]) -> Step {
         loop {
-            let State::InFrame(frame, kind) = &mut self.state else {
+            let Some(kind) = self.kind else {
                 if let Some(end) = self.enter_frame() {
                     return end;
                 }
                 continue;
             };
-            match frame.read(target) {
+            match self.frame.read(target) {
                 // Both the end of a frame and the end of the input between its blocks show as 0.
-                Ok(0) if *kind == Kind::Frame && frame.get_ref().overdrawn => {
-                    return Step::cut(0);
-                }
+                Ok(0) if kind == Kind::Frame && self.input().overdrawn => return Step::cut(0),
                 Ok(0) => self.leave_frame(),
                 Ok(produced) => return Step::produced(produced),
-                Err(_) if frame.get_mut().at_end() => return Step::cut(0),
+                Err(_) if self.input().at_end() => return Step::cut(0),
                 Err(error) => return Step::damaged(0, error.to_string()),
             }
         }
     }
 
     fn input(&mut self) -> &mut Input {
-        match &mut self.state {
-            State::Between(input) => input,
-            State::InFrame(frame, _) => frame.get_mut(),
-            State::Moving => unreachable!("no state is left half exchanged"),
-        }
+        self.frame.get_mut()
     }
 }

@@ -24,7 +24,7 @@ use self::input::{Input, Plain};
 pub(super) use self::parts::Workers;
 use self::parts::{Divided, Parts};
 use super::compression::Compression;
-use super::error::CodecDamage;
+use super::error::{CodecDamage, Fault};
 
 /// The outcome of one step of a codec.
 struct Step {
@@ -37,10 +37,7 @@ struct Step {
 
 /// Reason that decompression cannot continue.
 struct Damage {
-    cut: bool,
-    unsupported: bool,
-    /// The system did not give the memory: the bytes may be sound.
-    refused: bool,
+    fault: Fault,
     reason: String,
 }
 
@@ -54,27 +51,14 @@ impl Step {
     }
 
     fn cut(produced: usize) -> Self {
-        let reason = "the compressed data ends too early".to_owned();
-        Self::stopped(produced, Damage { cut: true, unsupported: false, refused: false, reason })
+        Self::stopped(produced, Fault::Cut, "the compressed data ends too early")
     }
-
     fn damaged(produced: usize, reason: impl Into<String>) -> Self {
-        let reason = reason.into();
-        Self::stopped(produced, Damage { cut: false, unsupported: false, refused: false, reason })
+        Self::stopped(produced, Fault::Damaged, reason)
     }
-
-    fn unsupported(produced: usize, reason: impl Into<String>) -> Self {
-        let reason = reason.into();
-        Self::stopped(produced, Damage { cut: false, unsupported: true, refused: false, reason })
-    }
-
-    fn refused(produced: usize, reason: impl Into<String>) -> Self {
-        let reason = reason.into();
-        Self::stopped(produced, Damage { cut: false, unsupported: false, refused: true, reason })
-    }
-
-    fn stopped(produced: usize, damage: Damage) -> Self {
-        Self { damage: Some(damage), ..Self::produced(produced) }
+    fn stopped(produced: usize, fault: Fault, reason: impl Into<String>) -> Self {
+        let damage = Some(Damage { fault, reason: reason.into() });
+        Self { damage, ..Self::produced(produced) }
     }
 }
 
@@ -144,7 +128,8 @@ struct Unknown(Input);
 #[cfg(not(feature = "zstd"))]
 impl Codec for Unknown {
     fn step(&mut self, _: &mut [u8]) -> Step {
-        Step::unsupported(0, "this build of flowsieve has no decompressor for it")
+        let reason = "this build of flowsieve has no decompressor for it";
+        Step::stopped(0, Fault::Unsupported, reason)
     }
 
     fn input(&mut self) -> &mut Input {
@@ -189,12 +174,12 @@ impl Read for Decompressor {
         let input = self.codec.input();
         // A refusal of the operating system looks like a cut to the codec, but is the cause of it.
         let error = input.take_failure().or_else(|| {
-            step.damage.map(|Damage { cut, unsupported, refused, reason }| {
-                if refused {
+            step.damage.map(|Damage { fault, reason }| {
+                if fault == Fault::Refused {
                     return io::Error::new(io::ErrorKind::OutOfMemory, reason);
                 }
                 let (codec, offset) = (self.compression, input.offset());
-                io::Error::other(CodecDamage { codec, offset, cut, unsupported, reason })
+                io::Error::other(CodecDamage { codec, offset, fault, reason })
             })
         });
         match error {

@@ -240,7 +240,7 @@ fn start(divided: Divided, workers: usize) -> Option<Decompressors> {
     })
 }
 
-fn empty_input() -> Input {
+pub(super) fn empty_input() -> Input {
     Input::new(Box::new(io::empty()))
 }
 

@@ -6,7 +6,7 @@ use std::io::{Cursor, Read, Write};
 use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
 
 use super::super::compression::Compression;
-use super::super::error::CodecDamage;
+use super::super::error::{CodecDamage, Fault};
 use super::decompressor;
 
 /// Text that can be compressed, but not into nothing.
@@ -100,7 +100,7 @@ fn a_dictionary_that_is_too_large_is_no_damage() {
         file[header.end - 4..header.end].copy_from_slice(&checksum.sum().to_le_bytes());
         let (_, all, damage) = read(&file);
         let damage = damage.expect("it is refused");
-        assert!(damage.unsupported && !damage.cut && all.is_empty(), "{damage:?}");
+        assert!(damage.fault == Fault::Unsupported && all.is_empty(), "{damage:?}");
         let needed = damage.reason.split(' ').find_map(|word| word.parse::<u32>().ok());
         assert!((mebibytes..mebibytes + 2).contains(&needed.unwrap()), "{damage:?}");
     }
@@ -130,7 +130,7 @@ fn a_cut_stream_delivers_what_came_before() {
             assert_eq!(found, codec, "cut at {length}");
             assert!(text.starts_with(&all), "{} cut at {length}", codec.name());
             let damage = damage.expect("an error");
-            assert!(damage.cut, "{} cut at {length}: {damage}", codec.name());
+            assert!(damage.fault == Fault::Cut, "{} cut at {length}: {damage}", codec.name());
             assert_eq!(damage.codec, codec);
             assert!(damage.offset <= length as u64, "{damage}");
             most = most.max(all.len());
@@ -147,7 +147,7 @@ fn a_cut_is_seen_wherever_it_is() {
         for length in 6..file.len() {
             let (_, all, damage) = read(&file[..length]);
             assert!(text.starts_with(&all), "{} cut at {length}", codec.name());
-            let cut = damage.is_some_and(|damage| damage.cut);
+            let cut = damage.is_some_and(|damage| damage.fault == Fault::Cut);
             assert!(cut, "{} cut at {length} of {}", codec.name(), file.len());
         }
     }
@@ -164,7 +164,7 @@ fn zeros_at_the_end_are_ignored_and_garbage_is_reported() {
         let garbage = [encode(&text), b"garbage, twelve".to_vec()].concat();
         let (_, all, damage) = read(&garbage);
         assert!(all == text, "{}", codec.name());
-        assert!(!damage.expect("an error").cut, "{}", codec.name());
+        assert!(damage.expect("an error").fault != Fault::Cut, "{}", codec.name());
     }
 }
 
@@ -196,7 +196,7 @@ fn skippable_frames_are_skipped() {
     let (_, all, damage) = read(&[skippable, &zstd(&text)].concat());
     assert!(damage.is_none() && all == text);
     let hostile = [&zstd(&text), b"\x53\x2a\x4d\x18\xff\xff\xff\xff".as_slice()].concat();
-    assert!(read(&hostile).2.expect("an error").cut);
+    assert!(read(&hostile).2.expect("an error").fault == Fault::Cut);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use lzma_rust2::{Action, Status, XzStream};
 
 use super::input::Input;
-use super::{Codec, Step};
+use super::{Codec, Fault, Step};
 use crate::memory::allocatable;
 
 /// Memory that a stream may ask for. The strongest preset of xz(1) takes 65 MiB; a dictionary of
@@ -61,14 +61,14 @@ impl Codec for Xz {
             let result = match result {
                 // This is no matter of the bytes at hand.
                 Err(_) if self.stream.memory_usage() > Some(MEMORY_LIMIT_KIB) => {
-                    return Step::unsupported(produced, self.too_large());
+                    return Step::stopped(produced, Fault::Unsupported, self.too_large());
                 }
                 Err(_) if self.stream.memory_usage() > Some(self.limit_kib) => {
                     let needed = self.needed_mib();
                     let reason = format!(
                         "decompressing it takes {needed} MiB of memory, which the system does not give"
                     );
-                    return Step::refused(produced, reason);
+                    return Step::stopped(produced, Fault::Refused, reason);
                 }
                 Err(_) if at_end => return Step::cut(produced),
                 Err(error) => return Step::damaged(produced, error.to_string()),

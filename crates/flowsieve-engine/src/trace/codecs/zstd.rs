@@ -5,7 +5,7 @@ use ::zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 use super::ahead::Ahead;
 use super::input::Input;
 use super::parts::{Extent, MOST_BYTES};
-use super::{Codec, Step, trailing};
+use super::{Codec, Fault, Step, trailing};
 
 /// Largest window that a frame may ask for, as a power of two: that of `zstd --ultra -22` and of
 /// `--long`, and zstd's own limit.
@@ -91,7 +91,7 @@ impl Codec for Zstd {
                 Ok(wants) => self.state = State::InFrame { wants },
                 Err(error) if error.to_string().contains("not enough memory") => {
                     let reason = "decompressing it takes memory that the system does not give";
-                    return Step::refused(0, reason);
+                    return Step::stopped(0, Fault::Refused, reason);
                 }
                 Err(error) => return Step::damaged(0, reason(&error)),
             }
