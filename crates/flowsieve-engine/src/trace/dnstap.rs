@@ -11,7 +11,7 @@ use etherparse::IpNumber;
 use super::dnstap_types::DnstapTypes;
 use super::error::ReadError;
 use super::format::{Batch, Class, Format, InputFormat, PacketSource};
-use super::frame_streams::{self, Frames, Next};
+use super::frame_streams::{self, Frames};
 use super::packet::{LogContent, LogEntry, LogQuestion, MAX_BATCH};
 use super::protobuf::{Fields, Malformed, Value};
 use super::read_buffer::ReadBuffer;
@@ -48,9 +48,7 @@ impl PacketSource for Dnstap {
     fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
         let out = &mut batch.entries;
         while out.len() < MAX_BATCH {
-            let Next::Data(length) = self.frames.next(buffer, out.is_empty())? else {
-                return Ok(());
-            };
+            let Some(length) = self.frames.next(buffer, out.is_empty())? else { return Ok(()) };
             let start = buffer.position() + 4;
             match read(buffer.buffered(), start..start + length, self.types) {
                 Ok(Some(entry)) => out.add(entry),

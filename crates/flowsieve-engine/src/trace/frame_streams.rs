@@ -55,49 +55,37 @@ pub(super) struct Frames {
     number: u64,
 }
 
-/// The next item.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Next {
-    /// A data frame: `&buffer.unread()[4..4 + length]`.
-    Data(usize),
-    /// It is not all in the buffer, which must not move.
-    NotHere,
-    End,
-}
-
 impl Frames {
     /// Returns the number, from 1, of the last data frame.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Finds the next data frame. With `may_move` it reads on where the buffer ends, which moves
-    /// what is in it.
+    /// Finds the next data frame, and returns its length: it is `&buffer.unread()[4..4 + length]`.
+    /// With `may_move` it reads on where the buffer ends, which moves what is in it, and `None` is
+    /// the end; without, the next frame is not all in the buffer then.
     pub(super) fn next(
         &mut self,
         buffer: &mut ReadBuffer,
         may_move: bool,
-    ) -> Result<Next, ReadError> {
-        loop {
-            if !self.is_here(buffer, 4, may_move)? {
-                return Ok(if may_move { Next::End } else { Next::NotHere });
-            }
+    ) -> Result<Option<usize>, ReadError> {
+        while self.is_here(buffer, 4, may_move)? {
             let length = number(buffer.unread(), 0);
             if length > 0 {
                 let whole = self.record(buffer, length, MAX_FRAME, 4, may_move)?;
-                let Some(whole) = whole else { return Ok(Next::NotHere) };
-                self.number += 1;
-                return Ok(Next::Data(whole - 4));
+                self.number += u64::from(whole.is_some());
+                return Ok(whole.map(|whole| whole - 4));
             }
             if !self.is_here(buffer, 8, may_move)? {
-                return Ok(Next::NotHere);
+                return Ok(None);
             }
             let length = number(buffer.unread(), 4);
             match self.record(buffer, length, MAX_CONTROL, 8, may_move)? {
                 Some(whole) => buffer.consume(whole),
-                None => return Ok(Next::NotHere),
+                None => return Ok(None),
             }
         }
+        Ok(None)
     }
 
     /// Returns the length, with its head, of a frame that is all in the buffer; `None` if it is
