@@ -30,16 +30,7 @@ pub(super) fn loopback(bytes: &[u8]) -> Step<'_> {
 }
 
 /// Linux cooked capture: the protocol is an `EtherType` or one of Linux's own small numbers.
-pub(super) fn linux_cooked(bytes: &[u8]) -> Step<'_> {
-    linux_protocol(be16(bytes, 14)?, from(bytes, 16)?)
-}
-
-/// Linux cooked capture, version 2.
-pub(super) fn linux_cooked_2(bytes: &[u8]) -> Step<'_> {
-    linux_protocol(be16(bytes, 0)?, from(bytes, 20)?)
-}
-
-fn linux_protocol(number: u16, bytes: &[u8]) -> Step<'_> {
+pub(super) fn linux_protocol(number: u16, bytes: &[u8]) -> Step<'_> {
     match number {
         0x0600.. => Ok((Layer::EtherType(number), bytes)),
         4 => Ok((Layer::Llc, bytes)),
@@ -90,11 +81,6 @@ pub(super) fn arcnet(bytes: &[u8], linux: bool) -> Step<'_> {
     Ok((layer, from(bytes, header)?))
 }
 
-/// SLIP as captured by libpcap: sixteen bytes of direction and compressed header.
-pub(super) fn slip(bytes: &[u8]) -> Step<'_> {
-    Ok((Layer::Ip, from(bytes, 16)?))
-}
-
 /// AAL5 frames: LLC, or bare IP on a circuit that carries nothing else.
 pub(super) fn atm(bytes: &[u8]) -> Step<'_> {
     // An LLC header that matters begins with an even, high number.
@@ -114,11 +100,6 @@ pub(super) fn encrypting_interface(bytes: &[u8]) -> Step<'_> {
 pub(super) fn packet_filter_log(bytes: &[u8]) -> Step<'_> {
     let length = usize::from(byte(bytes, 0)?).next_multiple_of(4);
     family(byte(bytes, 1)?.into(), from(bytes, length)?)
-}
-
-/// IP over `InfiniBand`: a global routing header, then an `EtherType` and two reserved bytes.
-pub(super) fn infiniband(bytes: &[u8]) -> Step<'_> {
-    Ok((Layer::EtherType(be16(bytes, 40)?), from(bytes, 44)?))
 }
 
 /// A switch chip's tag of `length` bytes between the Ethernet addresses and the `EtherType`.

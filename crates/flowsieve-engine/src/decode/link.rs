@@ -1,7 +1,8 @@
 //! The first layer of each link type.
 
+use super::bytes::{be16, from};
 use super::layer::{Layer, Step};
-use super::{Skip, bytes, cooked, ieee80211, meta, ppp};
+use super::{Skip, cooked, ieee80211, meta, ppp};
 use crate::trace::LinkType;
 
 /// Reads what the link type puts before the first header that others share.
@@ -14,8 +15,8 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         229 => Ok((Layer::Ipv6, frame)),
         // Loopback, Linux cooked captures, packet filters, an encrypting interface.
         0 | 108 => cooked::loopback(frame),
-        113 => cooked::linux_cooked(frame),
-        276 => cooked::linux_cooked_2(frame),
+        113 => cooked::linux_protocol(be16(frame, 14)?, from(frame, 16)?),
+        276 => cooked::linux_protocol(be16(frame, 0)?, from(frame, 20)?),
         109 => cooked::encrypting_interface(frame),
         117 => cooked::packet_filter_log(frame),
         239 => meta::nflog(frame),
@@ -25,13 +26,14 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         51 => Ok((Layer::PppOe, frame)),
         166 if frame.get(1) == Some(&3) => Ok((Layer::Ppp, &frame[2..])),
         166 => Ok((Layer::Ppp, frame)),
-        204 => Ok((Layer::Ppp, bytes::from(frame, 1)?)),
-        8 => cooked::slip(frame),
+        204 => Ok((Layer::Ppp, from(frame, 1)?)),
+        // Sixteen bytes of direction and compressed header.
+        8 => Ok((Layer::Ip, from(frame, 16)?)),
         // Cisco HDLC and Frame Relay, plain and behind a byte of direction; MPLS.
         104 => Ok((Layer::CiscoHdlc, frame)),
-        205 => Ok((Layer::CiscoHdlc, bytes::from(frame, 1)?)),
+        205 => Ok((Layer::CiscoHdlc, from(frame, 1)?)),
         107 => ppp::frame_relay(frame),
-        206 => ppp::frame_relay(bytes::from(frame, 1)?),
+        206 => ppp::frame_relay(from(frame, 1)?),
         219 => Ok((Layer::Mpls, frame)),
         // 802.11: bare, and behind the headers of radiotap, Prism, AVS.
         105 => Ok((Layer::Ieee80211(ieee80211::Form::Plain), frame)),
@@ -47,14 +49,15 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         7 => cooked::arcnet(frame, false),
         129 => cooked::arcnet(frame, true),
         100 => cooked::atm(frame),
-        123 => Ok((Layer::Llc, bytes::from(frame, 4)?)),
-        122 => Ok((Layer::Llc, bytes::from(frame, 16)?)),
-        138 => Ok((Layer::EtherType(bytes::be16(frame, 16)?), bytes::from(frame, 18)?)),
-        242 => cooked::infiniband(frame),
+        123 => Ok((Layer::Llc, from(frame, 4)?)),
+        122 => Ok((Layer::Llc, from(frame, 16)?)),
+        138 => Ok((Layer::EtherType(be16(frame, 16)?), from(frame, 18)?)),
+        // A global routing header, then an EtherType and two reserved bytes.
+        242 => Ok((Layer::EtherType(be16(frame, 40)?), from(frame, 44)?)),
         // Ethernet behind a header of fixed length: a card's own, preambles, a switch's tag.
-        240 | 282 => Ok((Layer::Ethernet, bytes::from(frame, 4)?)),
-        241 => Ok((Layer::Ethernet, bytes::from(frame, 12)?)),
-        274 => Ok((Layer::Ethernet, bytes::from(frame, 8)?)),
+        240 | 282 => Ok((Layer::Ethernet, from(frame, 4)?)),
+        241 => Ok((Layer::Ethernet, from(frame, 12)?)),
+        274 => Ok((Layer::Ethernet, from(frame, 8)?)),
         // Ethernet with a switch's tag between addresses and EtherType.
         281 | 284 => cooked::switch_tag(frame, 4),
         285 => cooked::switch_tag(frame, 8),

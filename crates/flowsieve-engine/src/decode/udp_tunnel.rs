@@ -37,7 +37,8 @@ const TUNNELS: [(u16, Header); 13] = [
     (1701, l2tp),
     (2152, gtp),
     (3544, teredo),
-    (4341, lisp_data),
+    // Locator/identifier separation: eight bytes, then a packet.
+    (4341, |bytes| Ok((Layer::Ip, from(bytes, 8)?))),
     (4342, lisp_control),
     (4754, gre::gre),
     (4789, vxlan),
@@ -95,13 +96,8 @@ fn l2tp(bytes: &[u8]) -> Step<'_> {
     if flags & VERSION != 2 || flags & CONTROL != 0 {
         return Err(Skip::NotIp);
     }
-    let mut at = 6;
-    if flags & LENGTH != 0 {
-        at += 2;
-    }
-    if flags & SEQUENCE != 0 {
-        at += 4;
-    }
+    let field = |flag: u16, bytes: usize| if flags & flag == 0 { 0 } else { bytes };
+    let mut at = 6 + field(LENGTH, 2) + field(SEQUENCE, 4);
     if flags & OFFSET != 0 {
         at += 2 + usize::from(be16(bytes, at)?);
     }
@@ -154,12 +150,7 @@ fn teredo(mut bytes: &[u8]) -> Step<'_> {
     }
 }
 
-/// Locator/identifier separation: eight bytes, then a packet.
-fn lisp_data(bytes: &[u8]) -> Step<'_> {
-    Ok((Layer::Ip, from(bytes, 8)?))
-}
-
-/// Its control plane wraps whole packets to the mapping system.
+/// The control plane of locator/identifier separation wraps whole packets to the mapping system.
 fn lisp_control(bytes: &[u8]) -> Step<'_> {
     const ENCAPSULATED: u8 = 8;
     match byte(bytes, 0)? >> 4 {
