@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Addresses, HAS_PORTS, Skip};
+use super::{Addresses, Skip};
 use crate::trace::LogEntry;
 
 /// The addresses of a record.
@@ -32,9 +32,4 @@ pub(crate) fn addresses_of(source: IpAddr, destination: IpAddr) -> Result<Addres
         }
         _ => Err(Skip::MixedFamilies),
     }
-}
-
-/// Whether packets of this protocol begin with two ports.
-pub(crate) fn has_ports(protocol: u8) -> bool {
-    HAS_PORTS[usize::from(protocol)]
 }

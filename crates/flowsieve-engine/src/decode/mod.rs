@@ -68,13 +68,13 @@ pub use dns_numbers::{rcode_name, rcode_number, type_name, type_number};
 pub use hardware::Hardware;
 pub use headers::headers_end;
 pub use ip::Elsewhere;
+pub(crate) use logged::addresses_of;
 #[doc(hidden)]
 pub use logged::logged_addresses;
-pub(crate) use logged::{addresses_of, has_ports};
 pub use network::{Network, NetworkKind, Shim, Upper, network, shims, upper};
 pub use places::{Carried, Place, address_places};
 pub use skip::Skip;
-pub use whole::{IpBytes, ip_bytes, vlan_ids};
+pub use whole::{IpBytes, vlan_ids};
 
 use crate::trace::LinkType;
 use serde::{Deserialize, Serialize};

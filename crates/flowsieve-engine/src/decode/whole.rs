@@ -18,16 +18,6 @@ pub struct IpBytes<'a> {
     pub offset: usize,
 }
 
-/// Finds the outermost IP packet of a frame that begins as `link` says.
-///
-/// # Errors
-///
-/// The reason why there is none.
-#[inline]
-pub fn ip_bytes(link: LinkType, frame: &[u8]) -> Result<IpBytes<'_>, Skip> {
-    find(link, frame, Tunnel::Outer)
-}
-
 /// Finds the IP packet of a frame whose header counts.
 #[inline]
 pub(super) fn find(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpBytes<'_>, Skip> {
@@ -87,6 +77,10 @@ pub fn vlan_ids(link: LinkType, frame: &[u8]) -> impl Iterator<Item = u16> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn ip_bytes(link: LinkType, frame: &[u8]) -> Result<IpBytes<'_>, Skip> {
+        find(link, frame, Tunnel::Outer)
+    }
 
     fn frame(tags: &[u16], packet: &[u8]) -> Vec<u8> {
         let mut frame = vec![2; 12];

@@ -4,10 +4,10 @@ use super::batch::{FlowBatch, FlowPacket, FlowRows, Message};
 use super::community_id::Upper;
 use super::key::FlowKey;
 use super::shards::{Shards, Wait};
-use crate::decode::{Headers, Skip, has_ports, logged_addresses};
+use crate::decode::{Headers, Skip, logged_addresses};
 use crate::elements::{PacketDecoder, with_name};
 use crate::inputs::BatchBuilder;
-use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, TraceBatch};
+use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, TraceBatch, has_ports};
 use std::sync::Arc;
 
 /// Makes batches of flow keys.
