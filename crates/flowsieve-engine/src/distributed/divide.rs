@@ -115,7 +115,7 @@ impl OpenPiece {
         let mut open = Self::range(range, piece.start);
         // Counted once per input, with its first piece.
         let is_first = part.as_ref().is_some_and(|part| part.bytes.start == bytes.start);
-        open.capture.set_part(part);
+        open.capture.part = part;
         open.unread_bytes = if is_first { open.capture.unread_bytes() } else { 0 };
         Ok(open)
     }

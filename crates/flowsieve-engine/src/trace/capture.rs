@@ -52,14 +52,14 @@ pub struct Capture {
     times_out_of_range: Arc<AtomicU64>,
     batch: Batch,
     /// Chooses among the packets, if not all of them are wanted.
-    chooser: Option<Box<Chooser>>,
+    pub(super) chooser: Option<Box<Chooser>>,
     /// The part of the file that is read, if not all of it is.
-    part: Option<FilePart>,
+    pub(crate) part: Option<FilePart>,
     /// The error that follows the batch just delivered.
     pending: Option<ReadError>,
     finished: bool,
     /// The file itself, where it can be read from anywhere.
-    file: Option<PlainFile>,
+    pub(super) file: Option<PlainFile>,
     /// Packets or records that come again and are passed over.
     passed: u64,
     /// Packets or records that were read.
@@ -71,9 +71,9 @@ pub struct Capture {
 }
 
 /// A regular file, and what ends its reading.
-struct PlainFile {
-    file: File,
-    stop: StopFlag,
+pub(super) struct PlainFile {
+    pub(super) file: File,
+    pub(super) stop: StopFlag,
     /// Its length when it was opened.
     length: u64,
     state: FileState,
@@ -227,18 +227,9 @@ impl Capture {
         }
     }
 
-    /// Sets the part of the file that is read; the source already stands at its beginning.
-    pub(crate) fn set_part(&mut self, part: Option<FilePart>) {
-        self.part = part;
-    }
-
     /// Returns the bytes of the file that are not read, because no wanted packet is there.
     pub(crate) fn unread_bytes(&self) -> u64 {
         self.part.as_ref().map_or(0, |part| part.unread_bytes)
-    }
-
-    pub(super) fn set_chooser(&mut self, chooser: Option<Chooser>) {
-        self.chooser = chooser.map(Box::new);
     }
 
     /// Returns the counter of packets or records that were read and not wanted. Another thread may
@@ -288,18 +279,6 @@ impl Capture {
         pcap.filter(|pcap| pcap.can_be_entered())
     }
 
-    /// Returns the file if it is a plain pcap file that can be read from any place, and what ends its
-    /// reading.
-    pub(super) fn plain_pcap(&self) -> Option<(&File, &Pcap, &StopFlag)> {
-        let PlainFile { file, stop, .. } = self.file.as_ref()?;
-        Some((file, self.enterable()?, stop))
-    }
-
-    /// Returns the selection of its packets, and the part of the file that is read.
-    pub(super) fn restrictions(&self) -> (Option<&Chooser>, Option<&FilePart>) {
-        (self.chooser.as_deref(), self.part.as_ref())
-    }
-
     /// Returns which file this is, and in which state it was opened; `None` for what is no regular file.
     pub(crate) fn file_state(&self) -> Option<FileState> {
         self.file.as_ref().map(|file| file.state)
@@ -327,13 +306,12 @@ impl Capture {
         {
             records.clear_batch();
         }
-        loop {
-            if !self.read_batch()? {
-                return Ok(None);
-            }
-            if !self.batch.is_empty() {
-                break;
-            }
+        let mut more = self.read_batch()?;
+        while more && self.batch.is_empty() {
+            more = self.read_batch()?;
+        }
+        if !more {
+            return Ok(None);
         }
         Ok(Some(if self.batch.packets.is_empty() {
             let text = self.log_text().unwrap_or(self.batch.entries.text());

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::capture::Capture;
+use super::capture::{Capture, PlainFile};
 use super::part::{FIRST_RECORD, FilePart};
 use super::pcap::Pcap;
 use super::select::Chooser;
@@ -66,7 +66,7 @@ impl Segments {
         let bytes_read = Arc::clone(&self.bytes_read);
         let mut capture =
             Capture::of_pcap(&self.path, Box::new(source), self.pcap.clone(), bytes_read);
-        capture.set_chooser(self.chooser.as_ref().map(Chooser::again));
+        capture.chooser = self.chooser.as_ref().map(|chooser| Box::new(chooser.again()));
         SegmentReader {
             left_out: capture.left_out(),
             capture,
@@ -89,11 +89,11 @@ impl Segments {
         let mut before = packets;
         if let Some(chooser) = &self.chooser {
             before += chooser.left_out().load(Ordering::Relaxed);
-            reader.capture.set_chooser(Some(chooser.shared()));
+            reader.capture.chooser = Some(Box::new(chooser.shared()));
         }
         let until = self.part.as_ref().map_or(u64::MAX, |part| part.bytes.end);
         reader.go_to(offset, before, until);
-        reader.capture.set_part(self.part.clone());
+        reader.capture.part.clone_from(&self.part);
         reader.capture
     }
 }
@@ -103,8 +103,8 @@ impl Capture {
     /// pcap file, or a part of one, with several of them, and the system can read from any place.
     /// Call it before the first batch is read.
     pub(crate) fn segments(&self, bytes: u64) -> Option<Segments> {
-        let (file, pcap, stop) = self.plain_pcap()?;
-        let (chooser, part) = self.restrictions();
+        let PlainFile { file, stop, .. } = self.file.as_ref()?;
+        let (pcap, part) = (self.enterable()?, self.part.as_ref());
         let length = file.metadata().ok()?.len();
         let end = part.map_or(length, |part| part.bytes.end.min(length));
         let segments = Segments {
@@ -115,7 +115,7 @@ impl Capture {
             count: end / bytes,
             stop: stop.clone(),
             bytes_read: self.bytes_read(),
-            chooser: chooser.map(Chooser::shared),
+            chooser: self.chooser.as_deref().map(Chooser::shared),
             part: part.cloned(),
         };
         if cfg!(not(unix)) || segments.first() + 1 >= segments.count {

@@ -44,20 +44,16 @@ type Once = Arc<Mutex<Option<Box<dyn Read + Send>>>>;
 impl Source {
     /// Creates a source from a reader; results and errors call it `name`. It need not be buffered.
     pub fn reader(name: impl Into<PathBuf>, reader: impl Read + Send + 'static) -> Self {
-        Self {
-            path: name.into(),
-            origin: Origin::Reader(Arc::new(Mutex::new(Some(Box::new(reader))))),
-            select: None,
-            part: None,
-        }
+        let reader: Box<dyn Read + Send> = Box::new(reader);
+        Self { origin: Origin::Reader(Arc::new(Mutex::new(Some(reader)))), ..Self::from(name) }
     }
 
     /// A capture that is still being written, or a directory into which captures are written one
     /// after the other: read until the run is ended.
     #[doc(hidden)]
     pub fn followed(path: impl Into<PathBuf>) -> Self {
-        let path = path.into();
-        Self { origin: Origin::Followed(Follow::new(&path)), path, select: None, part: None }
+        let source = Self::from(path);
+        Self { origin: Origin::Followed(Follow::new(&source.path)), ..source }
     }
 
     /// Restricts it to selected packets.

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 #[cfg(target_os = "linux")]
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
@@ -55,12 +55,6 @@ impl<R: Read> Read for Ending<R> {
             return Err(ended());
         }
         self.source.read(target)
-    }
-}
-
-impl<R: Seek> Seek for Ending<R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.source.seek(to)
     }
 }
 
