@@ -9,7 +9,7 @@ use crate::elements::Extractor;
 use crate::filters::Measure;
 use crate::hashing::Digester;
 use crate::pipeline::{
-    Cut, Edges, InputResult, Observer, PipelineResult, Reread, RunError, SlicePipeline, Totals,
+    Cut, Edges, InputResult, Observer, PipelineResult, RunError, SlicePipeline, Totals,
     Traffic, Watch,
 };
 use crate::trace::StopFlag;
@@ -94,7 +94,6 @@ fn collect(
     let digester = Digester::new(plan.seed);
     // Values are hashed of first sightings only.
     let extractor = Extractor::new(plan.rule.clone(), &plan.trace.headers, digester, false, true);
-    let can_read_again = !plan.trace.is_stream();
     let mut pipeline = SlicePipeline {
         trace: &plan.trace,
         extractor: Arc::new(if traffic.is_some() { extractor.with_addresses() } else { extractor }),
@@ -107,7 +106,7 @@ fn collect(
         observers: traffic.into_iter().map(|traffic| traffic as &mut dyn Observer).collect(),
         panes: None,
         // Structures are judged by whole slices.
-        reread: if can_read_again { Reread::All } else { Reread::Never },
+        rereads_all: true,
         recalls: false,
         delay_ns: None,
     };
@@ -118,7 +117,7 @@ fn collect(
         None => first,
         Some(wanted) => thread::scope(|scope| {
             let stage = CompareStage::new(scope, plan);
-            pipeline.run_by_slice(scope, watch, wanted.slices(), stage)
+            pipeline.run_by_slice(scope, watch, &wanted, stage)
         })?
         .behind(first.inputs, first.totals),
     };

@@ -120,13 +120,12 @@ pub(super) struct SlicePackets {
 pub(super) struct BySlice<'a> {
     grid: SliceGrid,
     arity: usize,
-    /// The slices that are wanted; `None` is all of them.
-    wanted: Option<&'a SliceSet>,
+    wanted: &'a SliceSet,
     gathered: SliceSorter<SlicePackets>,
 }
 
 impl<'a> BySlice<'a> {
-    pub(super) fn new(grid: SliceGrid, arity: usize, wanted: Option<&'a SliceSet>) -> Self {
+    pub(super) fn new(grid: SliceGrid, arity: usize, wanted: &'a SliceSet) -> Self {
         Self { grid, arity, wanted, gathered: SliceSorter::new() }
     }
 
@@ -145,7 +144,7 @@ impl<'a> BySlice<'a> {
             let same = |time: &&i64| (start_ns..end_ns).contains(*time);
             let packets = 1 + rest.iter().take_while(same).count();
             let elements = cursor.pass(batch, cursor.packet + packets, |_| {});
-            if self.wanted.is_none_or(|wanted| wanted.contains(slice)) {
+            if self.wanted.contains(slice) {
                 self.gather(slice, time_ns, packets as u64, &batch.elements, elements)?;
             }
         }

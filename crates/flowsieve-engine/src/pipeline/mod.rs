@@ -56,7 +56,7 @@ pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::Shard;
 pub(crate) use shard_spec::{ShardSpec, ShardTally};
-pub(crate) use slice_pipeline::{PipelineResult, Reread, SlicePipeline};
+pub(crate) use slice_pipeline::{PipelineResult, SlicePipeline};
 pub(crate) use slice_set::SliceSet;
 pub(crate) use slice_sum::ClosedSlice;
 pub use time_slice::{Align, SliceGrid};

@@ -7,7 +7,7 @@ use super::plan::CountPlan;
 use super::results::{CountSummary, SliceSink, Totals};
 use super::rows::Rows;
 use super::shard_spec::ShardSpec;
-use super::slice_pipeline::{Reread, SlicePipeline};
+use super::slice_pipeline::SlicePipeline;
 #[cfg(doc)]
 use super::traffic::Traffic;
 use super::whole::Whole;
@@ -175,12 +175,8 @@ fn pipeline<'a>(
         open_slices: plan.open_slices(),
         shards: plan.shards as usize,
         threads: threads.readers,
-        reread: match plan.panes() {
-            _ if plan.trace.is_stream() => Reread::Never,
-            // Where windows slide, packets out of order change all windows that follow.
-            Some(_) => Reread::All,
-            None => Reread::Disordered,
-        },
+        // Where windows slide, packets out of order change all windows that follow.
+        rereads_all: plan.panes().is_some(),
         // Nothing of a window that slides can be restored.
         recalls: is_live && plan.panes().is_none(),
         delay_ns: plan.trace.delay_ns.filter(|_| is_live),

@@ -163,7 +163,6 @@ pub(super) struct LateBuffer {
 impl<S: Stage> Sequencer<S> {
     pub(super) fn new(
         grid: SliceGrid,
-        one_slice: bool,
         open_slices: usize,
         arity: usize,
         shard_count: usize,
@@ -172,7 +171,7 @@ impl<S: Stage> Sequencer<S> {
     ) -> Self {
         Self {
             slices: OpenSlices::new(grid, open_slices),
-            one_slice,
+            one_slice: grid.width_ns().is_none(),
             grid,
             slots: Vec::new(),
             newest: 0,

@@ -67,7 +67,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
             Collector::new(rows, shards),
         );
         let late = Late::Buffered(LateBuffer::default());
-        let mut sequencer = Sequencer::new(grid, false, 2, 1, shards, late, stage);
+        let mut sequencer = Sequencer::new(grid, 2, 1, shards, late, stage);
         let run = || -> Result<_, StageError> {
             for &(time_ns, host, final_ns) in steps {
                 let mut batch = ElementBatch::default();
@@ -176,7 +176,7 @@ fn rows_of_batches(
         } else {
             Late::Listed(SliceSet::default())
         };
-        let mut sequencer = Sequencer::new(grid, one_slice, 2, 1, shards, late, stage);
+        let mut sequencer = Sequencer::new(grid, 2, 1, shards, late, stage);
         let packets: Vec<(i64, u8)> = stretches
             .iter()
             .flat_map(|(slice, packets)| {

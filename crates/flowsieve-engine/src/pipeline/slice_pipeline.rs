@@ -37,21 +37,12 @@ pub(crate) struct SlicePipeline<'a, M = Extractor> {
     pub(crate) threads: usize,
     /// Observers of the packets.
     pub(crate) observers: Vec<&'a mut dyn Observer>,
-    /// Slices that are read a second time if packets are out of order.
-    pub(crate) reread: Reread,
+    /// If packets are out of order, all slices are read a second time, and not only theirs.
+    pub(crate) rereads_all: bool,
     /// The stage can restore closed slices.
     pub(crate) recalls: bool,
     /// Results are emitted this long after the end of a slice, and not when all inputs were read.
     pub(crate) delay_ns: Option<i64>,
-}
-
-/// Which slices of inputs are read a second time if packets came out of order.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Reread {
-    Never,
-    /// Slices that had such packets.
-    Disordered,
-    All,
 }
 
 /// The result of reading the inputs.
@@ -81,22 +72,6 @@ impl<T> PipelineResult<T> {
     }
 }
 
-/// The slices that are read a second time.
-pub(crate) enum SecondReading {
-    Slices(SliceSet),
-    Everything,
-}
-
-impl SecondReading {
-    /// Returns the slices, or `None` for all of them.
-    pub(crate) fn slices(&self) -> Option<&SliceSet> {
-        match self {
-            Self::Slices(slices) => Some(slices),
-            Self::Everything => None,
-        }
-    }
-}
-
 impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
     /// Reads all inputs as one trace in time order, through the stage that `stage` makes when it is
     /// known where slices begin; a second time, slice by slice and through the stage that `again`
@@ -112,21 +87,19 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
         let PipelineResult { outcome, inputs, totals, .. } = first;
         let second = thread::scope(|scope| {
             let stage = again(scope, outcome);
-            self.run_by_slice(scope, watch, wanted.slices(), stage)
+            self.run_by_slice(scope, watch, &wanted, stage)
         })?;
         Ok(second.behind(inputs, totals))
     }
 
-    /// Returns what has to be read a second time, or `None` if the first reading is enough.
-    pub(crate) fn wanted_again<T>(&self, first: &PipelineResult<T>) -> Option<SecondReading> {
-        if first.disordered.is_empty() || first.totals.interrupted {
+    /// Returns the slices that have to be read a second time; `None` if the first reading is enough,
+    /// or the only one.
+    pub(crate) fn wanted_again<T>(&self, first: &PipelineResult<T>) -> Option<SliceSet> {
+        let is_in_order = first.disordered.is_empty();
+        if is_in_order || first.totals.interrupted || self.trace.is_stream() {
             return None;
         }
-        match self.reread {
-            Reread::Never => None,
-            Reread::Disordered => Some(SecondReading::Slices(first.disordered.clone())),
-            Reread::All => Some(SecondReading::Everything),
-        }
+        Some(if self.rereads_all { SliceSet::all() } else { first.disordered.clone() })
     }
 
     /// Reads all inputs as one trace in time order.
@@ -156,7 +129,7 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
         &mut self,
         scope: &'scope Scope<'scope, '_>,
         watch: &dyn Watch,
-        wanted: Option<&SliceSet>,
+        wanted: &SliceSet,
         stage: S,
     ) -> Result<PipelineResult<S::Outcome>, RunError> {
         self.extractor = self.extractor_again.take().unwrap_or_else(|| Arc::clone(&self.extractor));
@@ -189,9 +162,8 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
     }
 
     fn sequencer<S: Stage>(&self, grid: SliceGrid, late: Late, stage: S) -> Sequencer<S> {
-        let one_slice = self.slicing.width_ns.is_none();
         let (open, arity, shards) = (self.open_slices, self.arity, self.shards);
-        let sequencer = Sequencer::new(grid, one_slice, open, arity, shards, late, stage);
+        let sequencer = Sequencer::new(grid, open, arity, shards, late, stage);
         sequencer.sliding(self.panes, self.delay_ns.is_some())
     }
 }

@@ -16,6 +16,11 @@ pub(crate) struct SliceSet {
 const MAX_RANGES: usize = 1 << 16;
 
 impl SliceSet {
+    /// All slices.
+    pub(super) fn all() -> Self {
+        Self { ranges: BTreeMap::from([(i64::MIN, i64::MAX)]) }
+    }
+
     /// Whether it is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()

@@ -5,7 +5,7 @@ use super::plan::TopPlan;
 use super::results::{TopSlice, TopSummary};
 use super::rows::TopRows;
 use super::stage::TopStage;
-use crate::pipeline::{Cut, Edges, Reread, RunError, SlicePipeline, SliceSink, Watch};
+use crate::pipeline::{Cut, Edges, RunError, SlicePipeline, SliceSink, Watch};
 use std::sync::Arc;
 
 /// Finds the keys with the most distinct others in each slice of the inputs, which are one trace in
@@ -29,7 +29,6 @@ pub fn top(
         1 => plan.trace.threads.saturating_sub(1) / 2,
         _ => plan.trace.threads.saturating_sub(2).min(1),
     };
-    let can_read_again = !plan.trace.is_stream();
     let is_live = plan.slicing.width_ns.is_some() && plan.trace.is_stream();
     let mut pipeline = SlicePipeline {
         trace: &plan.trace,
@@ -43,7 +42,7 @@ pub fn top(
         threads: readers,
         observers: Vec::new(),
         panes: None,
-        reread: if can_read_again { Reread::Disordered } else { Reread::Never },
+        rereads_all: false,
         recalls: false,
         delay_ns: plan.trace.delay_ns.filter(|_| is_live),
     };
