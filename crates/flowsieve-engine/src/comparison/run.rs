@@ -9,8 +9,8 @@ use crate::elements::Extractor;
 use crate::filters::Measure;
 use crate::hashing::Digester;
 use crate::pipeline::{
-    Cut, Edges, InputResult, Observer, PipelineResult, RunError, SlicePipeline, Totals,
-    Traffic, Watch,
+    Cut, Edges, InputResult, Observer, PipelineResult, RunError, SlicePipeline, Totals, Traffic,
+    Watch,
 };
 use crate::trace::StopFlag;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::{PieceError, ShardTally, WholeTally};
 use crate::pipeline::{
     ClosedSlice, Collector, CountPlan, CountSummary, Cut, Edges, InputResult, Rows, ShardSpec,
-    ShardTally as Counts, SliceGrid, SliceSink, Totals, WholeTally as WholeCounts,
+    ShardTally as Counts, SliceCounts, SliceGrid, SliceSink, Totals, WholeTally as WholeCounts,
 };
 
 /// Adds tallies up to slices, which go to a sink in the order of time.
@@ -93,7 +93,7 @@ impl<'a> SliceSums<'a> {
                 (sum.start_ns, sum.end_ns) = (sum.start_ns.min(first), sum.end_ns.max(last));
             }
             match shards.get_mut(tally.shard as usize) {
-                Some(shard @ None) if self.is_ours(&tally.counts) => {
+                Some(shard @ None) if self.is_ours(&tally.counts.counts) => {
                     *shard = Some(tally.counts);
                     self.occupied[tally.shard as usize] |= tally.elements > 0;
                 }
@@ -109,9 +109,9 @@ impl<'a> SliceSums<'a> {
     }
 
     /// Returns whether the tally of a shard has the numbers that this plan asks for.
-    fn is_ours(&self, counts: &Counts) -> bool {
-        let empty = self.spec.empty_tally();
-        let masks = |counts: &Counts| -> Vec<u32> {
+    fn is_ours(&self, counts: &SliceCounts) -> bool {
+        let empty = self.spec.empty_tally().counts;
+        let masks = |counts: &SliceCounts| -> Vec<u32> {
             counts.combinations.iter().map(|tally| tally.count.mask).collect()
         };
         counts.first.is_some() == empty.first.is_some()

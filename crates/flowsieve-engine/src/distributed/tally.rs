@@ -26,7 +26,7 @@ impl WireFormat for ShardTally {
     const NAME: &'static str = "tally of a shard";
 
     fn check(&self) -> Result<(), &'static str> {
-        let counts = &self.counts;
+        let counts = &self.counts.counts;
         let most = [counts.first, counts.exact, Some(counts.false_repeats)];
         if most.into_iter().flatten().any(|count| count > self.elements) {
             return Err("more was counted than there was");

@@ -10,7 +10,6 @@
 mod by_slice;
 mod byte_map;
 mod collector;
-mod combinations;
 mod edges;
 mod exact;
 mod live;
@@ -55,7 +54,7 @@ pub use run::{CountExtras, count};
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::Shard;
-pub(crate) use shard_spec::{ShardSpec, ShardTally};
+pub(crate) use shard_spec::{ShardSpec, ShardTally, SliceCounts};
 pub(crate) use slice_pipeline::{PipelineResult, SlicePipeline};
 pub(crate) use slice_set::SliceSet;
 pub(crate) use slice_sum::ClosedSlice;

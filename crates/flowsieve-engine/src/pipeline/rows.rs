@@ -4,17 +4,15 @@
 //! until nothing can change them: until all inputs were read, or, in a live run
 //! ([`Recent`]), until they are final. Rows beyond a few MiB wait in a temporary file.
 
-use super::combinations;
 use super::edges::{Cut, Edges};
 use super::recent::{Journal, Recent};
 use super::results::{Quantiles, SliceResult, SliceSink, Totals};
-use super::shard_spec::{CombinationTally, ShardTally};
+use super::shard_spec::{ShardTally, SliceCounts};
 use super::slice_sum::{ClosedSlice, SliceSum};
 use super::time_slice::SliceGrid;
 use super::whole::{WholeSums, WholeTally};
 use super::window_rows::WindowRows;
 use crate::elements::ElementColumns;
-use crate::filters::Estimate;
 use crate::sorted::Sorted;
 use hdrhistogram::Histogram;
 use std::io;
@@ -165,11 +163,11 @@ impl<'a> Rows<'a> {
             waiting.push(sum)?;
         }
         let mut sums = Sums::new(&empty);
-        let mut whole = WholeSums::new(whole);
+        let whole = WholeSums::new(whole);
         sums.totals.whole = whole.result();
-        let mut new = |index: i64, row: &mut SliceResult| {
+        let new = |index: i64, row: &mut SliceResult| {
             if !is_live {
-                (row.new, row.new_std_error) = whole.slice(index).best();
+                (row.new, row.new_std_error) = whole.new_elements(Some(index)).best();
             }
         };
         let (mut last, mut first_ns) = (None, None);
@@ -232,9 +230,7 @@ fn empty_row(empty: &SliceSum, grid: SliceGrid, panes: Option<u16>, index: i64) 
 struct Sums {
     /// Totals, without those that are computed from the other fields.
     totals: Totals,
-    estimate: Option<Estimate>,
-    false_repeats: Option<f64>,
-    combinations: Vec<CombinationTally>,
+    counts: SliceCounts,
     /// The least and the most distinct elements of a slice: the histogram rounds them.
     least: u64,
     most: u64,
@@ -246,10 +242,8 @@ struct Sums {
 impl Sums {
     fn new(empty: &SliceSum) -> Self {
         Self {
-            totals: Totals { exact: empty.exact, first: empty.first, ..Totals::default() },
-            estimate: empty.estimate,
-            false_repeats: empty.exact.zip(empty.first).map(|_| 0.0),
-            combinations: empty.combinations.clone(),
+            totals: Totals::default(),
+            counts: empty.counts.clone(),
             least: u64::MAX,
             most: 0,
             // Grows with the counts: one for all of them from the start is 240 KiB to be cleared.
@@ -261,14 +255,7 @@ impl Sums {
     /// Adds a slice that had packets. Slices are added in the order of time, for any order in which
     /// they closed, since floating-point sums depend on it.
     fn add(&mut self, slice: &SliceSum, row: &SliceResult) {
-        let judged = slice.exact.filter(|_| slice.first.is_some());
-        combinations::add(&mut self.combinations, &slice.combinations);
-        let totals = &mut self.totals;
-        totals.exact = totals.exact.zip(slice.exact).map(|(a, b)| a + b);
-        totals.first = totals.first.zip(slice.first).map(|(a, b)| a + b);
-        self.estimate = self.estimate.zip(slice.estimate).map(|(a, b)| a.plus(b));
-        self.false_repeats =
-            self.false_repeats.zip(judged).map(|(sum, _)| sum + slice.false_repeats as f64);
+        self.counts.add(&slice.counts);
         self.count(row);
     }
 
@@ -292,15 +279,17 @@ impl Sums {
     }
 
     fn totals(self) -> Totals {
-        let judged = self.totals.exact.filter(|&n| n > 0);
+        let sums = self.counts.row();
         let quantile = |q| self.histogram.value_at_quantile(q).min(self.most);
         Totals {
-            estimate: self.estimate.and_then(Estimate::point),
-            std_error: self.estimate.and_then(Estimate::point_error),
-            lower: self.estimate.map(Estimate::lower),
-            upper: self.estimate.and_then(Estimate::upper),
-            observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
-            combinations: combinations::results(&self.combinations),
+            exact: sums.exact,
+            first: sums.first,
+            estimate: sums.estimate,
+            std_error: sums.std_error,
+            lower: sums.lower,
+            upper: sums.upper,
+            observed_fpr: sums.observed_fpr,
+            combinations: sums.combinations,
             quantiles: (!self.histogram.is_empty() && !self.lacks_counts).then(|| Quantiles {
                 min: self.least,
                 p50: quantile(0.5),

@@ -1,7 +1,7 @@
 //! One partition of the elements: a counter, an exact set and tallies for each open slice.
 
 use super::exact::ExactSet;
-use super::shard_spec::{CombinationTally, ShardSpec, ShardTally};
+use super::shard_spec::{CombinationTally, ShardSpec, ShardTally, SliceCounts};
 use super::whole::Whole;
 use super::window::ShardWindow;
 use crate::elements::{ElementColumns, Keys};
@@ -70,8 +70,8 @@ impl OpenSlice {
         }
     }
 
-    /// Returns what was counted, with the elements of the journal.
-    fn tally(&mut self, spec: &ShardSpec) -> ShardTally {
+    /// Returns what was counted; `first` is what the counter called new, if it says so.
+    fn counts(&self, spec: &ShardSpec, first: Option<u64>) -> SliceCounts {
         let counter = self.counter.as_ref();
         let exact = self.exact.as_ref().and_then(ExactSet::distinct);
         let combinations = counter.iter().flat_map(|counter| {
@@ -82,7 +82,8 @@ impl OpenSlice {
             })
         });
         let estimate = counter.and_then(Counter::distinct);
-        ShardTally {
+        SliceCounts {
+            first,
             estimate,
             combinations: combinations.collect(),
             exact,
@@ -90,8 +91,6 @@ impl OpenSlice {
             false_repeats: self.false_repeats,
             saturated: (counter.zip(spec.counter.as_ref()))
                 .is_some_and(|(counter, spec)| counter.is_saturated(spec, estimate, self.first)),
-            journal: self.journal.as_mut().and_then(|journal| journal.take()),
-            ..ShardTally::default()
         }
     }
 
@@ -240,11 +239,12 @@ impl Shard {
         let whole = self.whole.as_mut();
         let (new, moved) = whole.map(|whole| whole.close(index, new, is_open)).unwrap_or_default();
         let slice = self.slices[slot].as_mut().expect("it is there");
-        let first = empty.first.map(|_| slice.first);
-        let mut tally = ShardTally { first, new, moved, ..slice.tally(&self.spec) };
+        let counts = slice.counts(&self.spec, empty.counts.first.map(|_| slice.first));
+        let journal = slice.journal.as_mut().and_then(|journal| journal.take());
         if let Some(whole) = &mut self.whole {
-            whole.note_missed(tally.estimate, slice.first);
+            whole.note_missed(counts.estimate, slice.first);
         }
+        let mut tally = ShardTally { counts, new, moved, journal, filter: None };
         if self.spec.keep {
             tally.filter = slice.counter.take().and_then(Counter::into_filter);
             self.slices[slot] = None;
@@ -413,7 +413,7 @@ mod tests {
                 if closes {
                     let tally = shard.close(slot, index);
                     let (exact, new, moved) = twin.close(slot);
-                    prop_assert_eq!((tally.exact, tally.new, tally.moved), (Some(exact), Some(new), moved));
+                    prop_assert_eq!((tally.counts.exact, tally.new, tally.moved), (Some(exact), Some(new), moved));
                 }
             }
             let whole = shard.take_whole().unwrap().into_elements().keys.unwrap();

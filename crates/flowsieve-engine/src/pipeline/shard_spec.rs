@@ -1,6 +1,7 @@
 //! Parameters of a shard, and its part of an answer.
 
 use super::plan::CountPlan;
+use super::results::{CombinationResult, SliceResult};
 use super::whole::WholeSpec;
 use crate::elements::{ElementColumns, ElementKind};
 use crate::filters::{CombinationCount, CounterSpec, Estimate, MembershipFilter};
@@ -32,9 +33,9 @@ pub(crate) struct ShardSpec {
     pub(crate) whole: Option<WholeSpec>,
 }
 
-/// A shard's part of a slice's answer.
-#[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct ShardTally {
+/// The counts of a shard's part of a slice, or sums of them.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct SliceCounts {
     pub(crate) first: Option<u64>,
     pub(crate) estimate: Option<Estimate>,
     /// One entry for each combination that is wanted.
@@ -46,6 +47,12 @@ pub(crate) struct ShardTally {
     pub(crate) false_repeats: u64,
     /// The counter has no estimate and was too full to count.
     pub(crate) saturated: bool,
+}
+
+/// A shard's part of a slice's answer.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct ShardTally {
+    pub(crate) counts: SliceCounts,
     /// Elements that are in no earlier slice, as the exact map of all slices knows, less those that it
     /// lost to earlier ones, since the slice was opened; and those that closed slices lost.
     #[serde(skip)]
@@ -58,6 +65,45 @@ pub(crate) struct ShardTally {
     /// The elements that count the slice again, if they are wanted and not too many.
     #[serde(skip)]
     pub(crate) journal: Option<ElementColumns>,
+}
+
+impl SliceCounts {
+    /// Adds the counts of another part. A sum is `None` if a part has no count.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.exact = self.exact.zip(other.exact).map(|(a, b)| a + b);
+        self.first = self.first.zip(other.first).map(|(a, b)| a + b);
+        self.estimate = self.estimate.zip(other.estimate).map(|(a, b)| a.plus(b));
+        self.exact_over_limit |= other.exact_over_limit;
+        self.saturated |= other.saturated;
+        self.false_repeats += other.false_repeats;
+        for (sum, more) in self.combinations.iter_mut().zip(&other.combinations) {
+            sum.exact = sum.exact.zip(more.exact).map(|(a, b)| a.saturating_add(b));
+            let (sum, more) = (&mut sum.count, &more.count);
+            sum.first = sum.first.zip(more.first).map(|(a, b)| a.saturating_add(b));
+            sum.distinct = sum.distinct.zip(more.distinct).map(|(a, b)| a.plus(b));
+        }
+    }
+
+    /// Returns the counts as they are reported, in a row without times and packets.
+    pub(super) fn row(&self) -> SliceResult {
+        let judged = self.exact.filter(|&n| n > 0 && self.first.is_some());
+        let combinations = self.combinations.iter();
+        SliceResult {
+            exact: self.exact,
+            exact_over_limit: self.exact_over_limit,
+            first: self.first,
+            estimate: self.estimate.and_then(Estimate::point),
+            std_error: self.estimate.and_then(Estimate::point_error),
+            lower: self.estimate.map(Estimate::lower),
+            upper: self.estimate.and_then(Estimate::upper),
+            observed_fpr: judged.map(|n| self.false_repeats as f64 / n as f64),
+            saturated: self.saturated,
+            combinations: combinations
+                .map(|tally| CombinationResult::new(&tally.count, tally.exact))
+                .collect(),
+            ..SliceResult::default()
+        }
+    }
 }
 
 /// The counts of a combination.
@@ -91,7 +137,7 @@ impl ShardSpec {
     /// Returns the answer for a slice without elements: zero for each count that is asked for.
     pub(crate) fn empty_tally(&self) -> ShardTally {
         let counter = self.counter.as_ref();
-        ShardTally {
+        let counts = SliceCounts {
             first: counter.filter(|spec| spec.tells_first()).map(|_| 0),
             estimate: counter.filter(|spec| spec.counts_distinct()).map(|_| Estimate::default()),
             combinations: counter
@@ -107,8 +153,9 @@ impl ShardSpec {
                 })
                 .unwrap_or_default(),
             exact: self.exact_limit_bytes.map(|_| 0),
-            new: self.whole.and_then(|whole| whole.exact_limit_bytes).map(|_| 0),
-            ..ShardTally::default()
-        }
+            ..SliceCounts::default()
+        };
+        let new = self.whole.and_then(|whole| whole.exact_limit_bytes).map(|_| 0);
+        ShardTally { counts, new, ..ShardTally::default() }
     }
 }

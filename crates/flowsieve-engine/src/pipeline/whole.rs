@@ -378,11 +378,16 @@ impl NewElements {
     }
 }
 
+/// Returns the entry of a slice, if there is one, or those of all slices, which are in order.
+fn of_slice<T>(entries: &[(i64, T)], slice: Option<i64>) -> &[(i64, T)] {
+    let Some(slice) = slice else { return entries };
+    let place = entries.binary_search_by_key(&slice, |(index, _)| *index);
+    place.map_or(&[], |place| &entries[place..=place])
+}
+
 /// The whole over all shards, slice by slice.
 pub(crate) struct WholeSums {
     shards: Vec<WholeTally>,
-    /// For each shard the next slice of its exact map and of its sample.
-    next: Vec<(usize, usize)>,
     has_exact: bool,
     has_sample: bool,
     /// Largest share of the elements of a slice that a counter missed.
@@ -393,9 +398,8 @@ impl WholeSums {
     /// Joins the parts of all shards.
     pub(crate) fn new(shards: Vec<WholeTally>) -> Self {
         Self {
-            next: vec![(0, 0); shards.len()],
-            has_exact: shards.iter().all(|shard| shard.exact.is_some()),
-            has_sample: shards.iter().all(|shard| shard.sample.is_some()),
+            has_exact: !shards.is_empty() && shards.iter().all(|shard| shard.exact.is_some()),
+            has_sample: !shards.is_empty() && shards.iter().all(|shard| shard.sample.is_some()),
             missed: shards.iter().fold(0.0, |most, shard| shard.missed.max(most)),
             shards,
         }
@@ -411,7 +415,7 @@ impl WholeSums {
         if self.shards.is_empty() {
             return None;
         }
-        let NewElements { exact, estimate } = self.sum();
+        let NewElements { exact, estimate } = self.new_elements(None);
         // Those that filters missed in all of their slices are not in the sample.
         let missed = if self.is_complete() { 0.0 } else { self.missed };
         let missed = |estimate: Estimate| most_missed(missed * estimate.distinct);
@@ -425,49 +429,25 @@ impl WholeSums {
         })
     }
 
-    fn sum(&self) -> NewElements {
-        let mut whole = self.nothing();
+    /// Returns the new elements of a slice, or of all of them.
+    pub(crate) fn new_elements(&self, slice: Option<i64>) -> NewElements {
+        let mut found = NewElements {
+            exact: self.has_exact.then_some(0),
+            estimate: self.has_sample.then(Estimate::default),
+        };
         for shard in &self.shards {
-            if let (Some(sum), Some(exact)) = (&mut whole.exact, &shard.exact) {
-                *sum = exact.iter().fold(*sum, |sum, (_, new)| sum.saturating_add(*new));
+            if let (Some(sum), Some(exact)) = (&mut found.exact, &shard.exact) {
+                let new = of_slice(exact, slice).iter();
+                *sum = new.fold(*sum, |sum, (_, new)| sum.saturating_add(*new));
             }
-            if let (Some(sum), Some(sample)) = (&mut whole.estimate, &shard.sample) {
-                let slices = sample.slices.iter();
+            if let (Some(sum), Some(sample)) = (&mut found.estimate, &shard.sample) {
+                let new = of_slice(&sample.slices, slice).iter();
                 let sampled =
-                    slices.fold(0_u64, |sum, (_, new)| sum.saturating_add(self.counted(*new)));
+                    new.fold(0_u64, |sum, (_, new)| sum.saturating_add(self.counted(*new)));
                 *sum = sum.plus(self.estimate(sample.level, sampled));
             }
         }
-        whole
-    }
-
-    /// Returns the new elements of a slice. Slices are asked for in the order of time.
-    pub(crate) fn slice(&mut self, slice: i64) -> NewElements {
-        let mut found = self.nothing();
-        for number in 0..self.shards.len() {
-            let (shard, next) = (&self.shards[number], &mut self.next[number]);
-            if let (Some(sum), Some(exact)) = (&mut found.exact, &shard.exact) {
-                next.0 += exact[next.0..].iter().take_while(|(index, _)| *index < slice).count();
-                let here = exact.get(next.0).filter(|(index, _)| *index == slice);
-                *sum = sum.saturating_add(here.map_or(0, |(_, new)| *new));
-            }
-            if let (Some(sum), Some(sample)) = (found.estimate, &shard.sample) {
-                let slices = &sample.slices[next.1..];
-                next.1 += slices.iter().take_while(|(index, _)| *index < slice).count();
-                let here = sample.slices.get(next.1).filter(|(index, _)| *index == slice);
-                let sampled = here.map_or(0, |(_, new)| self.counted(*new));
-                found.estimate = Some(sum.plus(self.estimate(sample.level, sampled)));
-            }
-        }
         found
-    }
-
-    fn nothing(&self) -> NewElements {
-        let is_counted = !self.shards.is_empty();
-        NewElements {
-            exact: (is_counted && self.has_exact).then_some(0),
-            estimate: (is_counted && self.has_sample).then(Estimate::default),
-        }
     }
 
     fn counted(&self, sampled: SampledSlice) -> u64 {
@@ -547,13 +527,13 @@ mod tests {
             }
             let tally = at_once.tally();
             prop_assert_eq!(&tally, &backwards.tally());
-            let mut sums = WholeSums::new(vec![tally]);
+            let sums = WholeSums::new(vec![tally]);
             let result = sums.result().unwrap();
             prop_assert_eq!(result.exact, Some(earliest.len() as u64));
             let mut estimates = 0;
             for slice in 0..20 {
                 let new = earliest.values().filter(|&&first| first == slice).count() as u64;
-                let found = sums.slice(slice);
+                let found = sums.new_elements(Some(slice));
                 prop_assert_eq!(found.exact, Some(new));
                 estimates += found.estimate.unwrap().distinct as u64;
                 if places == 1024 {

@@ -6,7 +6,7 @@
 
 use super::byte_map::{ByteMap, Put};
 use super::exact::ExactSet;
-use super::shard_spec::{ShardSpec, ShardTally};
+use super::shard_spec::{ShardSpec, ShardTally, SliceCounts};
 use crate::filters::{Counter, CounterSpec, PaneCounts, SlidingBitmap};
 
 /// The windows of a shard. Panes come in the order of time.
@@ -78,12 +78,13 @@ impl ShardWindow {
 
     fn tally(&self) -> ShardTally {
         let exact = self.exact.as_ref().and_then(LastSeen::distinct);
-        ShardTally {
+        let counts = SliceCounts {
             estimate: self.estimated.as_ref().map(SlidingBitmap::estimate),
             exact,
             exact_over_limit: self.exact.is_some() && exact.is_none(),
-            ..ShardTally::default()
-        }
+            ..SliceCounts::default()
+        };
+        ShardTally { counts, ..ShardTally::default() }
     }
 }
 
