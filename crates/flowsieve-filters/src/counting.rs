@@ -69,7 +69,7 @@ use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError,
 use super::sizing::{MAX_PROBES, bloom_fpr};
 use super::spec::{
     Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape, SpecError, check_counters,
-    check_memory, check_probes,
+    check_probes,
 };
 use super::split_counting::{SplitCountingSpec, counter_sizes};
 use super::{
@@ -99,9 +99,7 @@ pub(crate) const COUNTING: Descriptor = Descriptor {
     size: |_, sizing| {
         let (counters, split) = counter_sizes(FilterKind::Counting, 1, sizing)?;
         let SplitCountingSpec { probes, counter_bits, .. } = split;
-        let spec = CountingSpec { counters, probes, counter_bits };
-        check_memory(FilterKind::Counting, spec.memory_bytes(), 1)?;
-        Ok(spec.into())
+        Ok(CountingSpec { counters, probes, counter_bits }.into())
     },
     search: None,
 };

@@ -67,7 +67,7 @@ use super::fill;
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::spec::{
     Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing, SpecError, check_memory,
-    check_range, check_rate,
+    check_range,
 };
 use super::{DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, Sighting};
 use crate::bits::{Pages, field, flip};
@@ -108,7 +108,7 @@ pub(crate) const CUCKOO: Descriptor = Descriptor {
     ignores_repeats: true,
     size: |_, sizing| {
         let [least, usual, most] = FINGERPRINT_BITS;
-        let spec = match sizing {
+        Ok(match sizing {
             Sizing::Memory { bytes, expected } => {
                 check_memory(FilterKind::Cuckoo, bytes, 8)?;
                 let in_bits = |fingerprint_bits: u32| {
@@ -121,7 +121,6 @@ pub(crate) const CUCKOO: Descriptor = Descriptor {
                 (least..=most).rev().map(in_bits).find(fits).unwrap_or(in_bits(usual))
             }
             Sizing::Rate { fpr, expected } => {
-                check_rate(fpr)?;
                 let buckets = buckets_for(expected);
                 let of_bits = |fingerprint_bits| CuckooSpec { buckets, fingerprint_bits };
                 let reaches = |spec: &CuckooSpec| spec.rate_at(expected as f64) <= fpr;
@@ -132,9 +131,8 @@ pub(crate) const CUCKOO: Descriptor = Descriptor {
                     ))
                 })?
             }
-        };
-        check_memory(FilterKind::Cuckoo, spec.memory_bytes(), 1)?;
-        Ok(spec.into())
+        }
+        .into())
     },
     search: None,
 };

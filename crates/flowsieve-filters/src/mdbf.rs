@@ -56,8 +56,7 @@ use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError,
 use super::sizing::{MAX_PROBES, bloom_fpr, table_size};
 use super::spec::{
     Descriptor, FilterKind, FilterSpec, LEAST_ARRAY_BITS, Parameters, Query, Reach, Search, Shape,
-    Sizing, SpecError, Workload, array_bits, check_bits, check_probes, check_range, check_rate,
-    probes_for,
+    Sizing, SpecError, Workload, array_bits, check_bits, check_probes, check_range, probes_for,
 };
 use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
@@ -88,7 +87,6 @@ pub(crate) const MDBF: Descriptor = Descriptor {
         if let Sizing::Rate { fpr, .. } = sizing
             && attributes > 1
         {
-            check_rate(fpr)?;
             // The published rate of an MDBF, formula (3), is for values that do not occur at all.
             return Err(SpecError::new(format!(
                 "an mdbf takes values that all occur, apart, for an element, so no size has a rate of {fpr}; choose cmdbf, or size it by its memory"

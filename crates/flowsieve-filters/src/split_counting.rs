@@ -68,7 +68,7 @@ use super::saved::saved;
 use super::sizing::{MAX_PROBES, best_probes, enlarged, rounded_bloom_bits, split_fpr};
 use super::spec::{
     DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
-    Sizing, SpecError, check_counters, check_memory, check_probes, check_rate, probes_for,
+    Sizing, SpecError, check_counters, check_memory, check_probes, probes_for,
 };
 use super::{CountingFilter, MembershipFilter};
 use crate::bits::CounterArray;
@@ -89,11 +89,7 @@ pub(crate) const SPLIT_COUNTING: Descriptor = Descriptor {
     summary: "Split counting Bloom filter (Huang et al. 2015)",
     reach: Reach::Whole,
     ignores_repeats: false,
-    size: |_, sizing| {
-        let (_, spec) = counter_sizes(FilterKind::SplitCounting, 1, sizing)?;
-        check_memory(FilterKind::SplitCounting, spec.memory_bytes(), 1)?;
-        Ok(spec.into())
-    },
+    size: |_, sizing| Ok(counter_sizes(FilterKind::SplitCounting, 1, sizing)?.1.into()),
     search: None,
 };
 
@@ -117,7 +113,6 @@ pub(crate) fn counter_sizes(
             Ok((counters, spec(counters / u64::from(probes), probes)))
         }
         Sizing::Rate { fpr, expected } => {
-            check_rate(fpr)?;
             let elements = expected as f64;
             let counters = rounded_bloom_bits(fpr, elements);
             let probes = best_probes(counters as f64, elements, most);

@@ -7,7 +7,7 @@ use crate::MembershipFilter;
 use crate::saved::{LoadError, Saved, StateReader, StateWriter};
 use crate::spec::{
     Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing, SpecError, Workload,
-    check_memory, check_range, check_rate,
+    check_memory, check_range,
 };
 use std::io;
 
@@ -41,18 +41,14 @@ pub(crate) const DLEFT: Descriptor = Descriptor {
     reach: Reach::Whole,
     ignores_repeats: false,
     size: |_, sizing| {
-        let spec = match sizing {
+        Ok(match sizing {
             Sizing::Memory { bytes, expected } => {
                 check_memory(FilterKind::Dleft, bytes, of_cells(WIDTHS[0], 1).memory_bytes())?;
                 in_memory(bytes, expected)
             }
-            Sizing::Rate { fpr, expected } => {
-                check_rate(fpr)?;
-                for_rate(fpr, expected)?
-            }
-        };
-        check_memory(FilterKind::Dleft, spec.memory_bytes(), 64)?;
-        Ok(spec.into())
+            Sizing::Rate { fpr, expected } => for_rate(fpr, expected)?,
+        }
+        .into())
     },
     search: None,
 };

@@ -7,7 +7,7 @@ use crate::saved::saved;
 use crate::sizing::{MAX_PROBES, enlarged};
 use crate::spec::{
     DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
-    Sizing, SpecError, check_counters, check_memory, check_probes, check_range, check_rate,
+    Sizing, SpecError, check_counters, check_probes, check_range,
 };
 use crate::split_counting::{SplitCountingSpec, counter_sizes};
 use std::f64::consts::LN_2;
@@ -46,7 +46,6 @@ pub(crate) const SCALABLE: Descriptor = Descriptor {
                 (link.part, link.probes)
             }
             Sizing::Rate { fpr, expected } => {
-                check_rate(fpr)?;
                 // Solves 1 - (1 - P)^d = fpr for P; a link that is half full has P = 2^-k.
                 let link_fpr = -((-fpr).ln_1p() / links as f64).exp_m1();
                 let probes = link_fpr.recip().log2().ceil().clamp(1.0, MAX_PROBES as f64) as u32;
@@ -63,7 +62,6 @@ pub(crate) const SCALABLE: Descriptor = Descriptor {
             most_links: DEFAULT_LINKS,
             refill: Refill::default(),
         };
-        check_memory(FilterKind::Scalable, spec.memory_bytes(), 1)?;
         Ok(spec.into())
     },
     search: None,

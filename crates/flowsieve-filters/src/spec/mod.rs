@@ -22,9 +22,10 @@ pub use self::shape::Shape;
 pub use self::sizing::Sizing;
 pub(crate) use self::sizing::{
     DEFAULT_COUNTER_BITS, LEAST_ARRAY_BITS, MAX_BYTES, array_bits, check_bits, check_counters,
-    check_memory, check_probes, check_range, check_rate, probes_for,
+    check_memory, check_probes, check_range, probes_for,
 };
 
+use self::sizing::check_rate;
 use super::line_rates::LinesOf;
 use super::sizing::enlarged;
 use super::{CartesianSpec, Estimate, FilterStats, LineShape, MatrixSpec, MembershipFilter};
@@ -165,14 +166,20 @@ impl FilterSpec {
     /// The memory is less than one bit (or line) of each array, or more than 2^40 bytes; a rate is
     /// outside of (0, 1), is for no elements, cannot be reached in cache lines, or is for an MDBF.
     pub fn new(kind: FilterKind, attributes: usize, sizing: Sizing) -> Result<Self, SpecError> {
-        if let Sizing::Rate { expected: 0, .. } = sizing {
-            return Err(SpecError::new(
-                "a rate is for at least one expected element, not 0; 1000 works",
-            ));
+        if let Sizing::Rate { fpr, expected } = sizing {
+            if expected == 0 {
+                return Err(SpecError::new(
+                    "a rate is for at least one expected element, not 0; 1000 works",
+                ));
+            }
+            check_rate(fpr)?;
         }
         let mut spec = (kind.descriptor().size)(attributes, sizing)?;
         if let (true, Sizing::Rate { fpr, expected }) = (attributes > 1, sizing) {
             spec.enlarge(attributes, fpr, expected as f64);
+        }
+        if kind.is_of_whole() {
+            check_memory(kind, spec.memory_bytes(), 1)?;
         }
         spec.check()?;
         Ok(spec)

@@ -43,7 +43,6 @@ pub(crate) fn array_bits(
             Ok((bytes * 8 / arrays, expected))
         }
         Sizing::Rate { fpr, expected } => {
-            check_rate(fpr)?;
             let bits = rounded_bloom_bits(fpr, expected as f64);
             check_memory(kind, bits.div_ceil(8).saturating_mul(arrays), arrays)?;
             Ok((bits, Some(expected)))
@@ -72,7 +71,7 @@ pub(crate) fn check_range(
     Err(SpecError::new(format!("{has} {least} to {most} {what}, not {number}; {works} works")))
 }
 
-pub(crate) fn check_rate(fpr: f64) -> Result<(), SpecError> {
+pub(super) fn check_rate(fpr: f64) -> Result<(), SpecError> {
     if fpr > 0.0 && fpr < 1.0 {
         Ok(())
     } else {

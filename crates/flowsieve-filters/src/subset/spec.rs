@@ -14,7 +14,7 @@ use crate::sizing::{
 };
 use crate::spec::{
     Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Search, Shape, Sizing,
-    SpecError, Workload, check_bits, check_memory, check_probes, check_range, check_rate,
+    SpecError, Workload, check_bits, check_memory, check_probes, check_range,
 };
 
 /// Fewest lines of a halving filter, which allow three stages after the first.
@@ -61,7 +61,6 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
                 SubsetSpec::counting(attributes, shape, probes)
             }
             Sizing::Rate { fpr, expected } => {
-                check_rate(fpr)?;
                 let lines = blocked_lines(fpr, expected as f64);
                 let lines = LineShape::from(lines.ok_or_else(|| out_of_reach(fpr, expected))?);
                 SubsetSpec::knowing(attributes, lines, best(lines, expected))
