@@ -314,7 +314,7 @@ impl<B: Bucket> DleftFilter<B> {
         }
         match found {
             None => self.place(hash, places, 1),
-            Some(Found::Cell { bucket, cell }) => self.count_up(bucket, cell),
+            Some(Found::Cell { bucket, cell }) => self.count_up(bucket, cell, 1),
             Some(Found::Stash) => {
                 let count = self.stash.entry(hash).or_default();
                 if *count == STASH_LARGEST {
@@ -338,17 +338,14 @@ impl<B: Bucket> DleftFilter<B> {
         (stored + given_up).saturating_sub(self.hidden)
     }
 
-    fn count_up(&mut self, bucket: usize, cell: u32) {
-        let largest = self.largest();
-        let bucket = &mut self.buckets.as_mut_slice()[bucket];
-        let value = bucket.get(cell);
-        let count = value & largest;
-        if count == largest {
-            self.lose(1);
-        } else {
-            bucket.set(cell, value + 1);
-            self.saturated += u64::from(count + 1 == largest);
-        }
+    /// Adds to the count of a cell; `count` is as in the stash.
+    fn count_up(&mut self, bucket: usize, cell: u32, count: u32) {
+        let value = self.buckets.as_slice()[bucket].get(cell);
+        let here = value & self.largest();
+        let sum = self.in_cell(here.saturating_add(count));
+        self.lose(here + self.known(count) - sum);
+        self.saturated += u64::from(here < sum && sum == self.largest());
+        self.buckets.as_mut_slice()[bucket].set(cell, value - here + sum);
     }
 
     /// Counts lost increments. Saturates, since a loaded filter may have lost any number before.
@@ -401,14 +398,10 @@ impl<B: Bucket> DleftFilter<B> {
         for (hash, _) in self.elements() {
             stored[self.places(hash)[0].0] += 1;
         }
-        let hidden = stored.iter().enumerate();
-        self.hidden = match &self.given_up {
-            Some(given_up) => hidden
-                .filter(|&(bucket, _)| given_up.get(bucket as u64))
-                .map(|(_, &stored)| u64::from(stored))
-                .sum(),
-            None => 0,
-        };
+        let is_hidden =
+            |bucket| self.given_up.as_ref().is_some_and(|given_up| given_up.get(bucket));
+        let hidden = (0..).zip(&stored).filter(|&(bucket, _)| is_hidden(bucket));
+        self.hidden = hidden.map(|(_, &stored)| u64::from(stored)).sum();
         self.by_first_bucket = stored;
     }
 }

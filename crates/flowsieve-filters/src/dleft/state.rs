@@ -69,10 +69,8 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
             least = hash + 1;
             self.stash.insert(hash, count);
         }
-        match state.u8()? {
-            0 => return Ok(()),
-            1 => {}
-            _ => return Err(state.damaged("it is not clear whether buckets are given up")),
+        if !state.flag()? {
+            return Ok(());
         }
         let buckets = self.places.buckets;
         if buckets.div_ceil(64) * 8 > state.left() {

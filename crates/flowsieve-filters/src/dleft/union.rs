@@ -80,14 +80,7 @@ impl<B: Bucket> DleftFilter<B> {
                 let here = self.stash.entry(hash).or_default();
                 *here = (*here + count).min(STASH_LARGEST);
             }
-            Some(Found::Cell { bucket, cell }) => {
-                let value = self.buckets.as_slice()[bucket].get(cell);
-                let here = value & self.largest();
-                let sum = self.in_cell(here.saturating_add(count));
-                self.lose(here + self.known(count) - sum);
-                self.saturated += u64::from(here < sum && sum == self.largest());
-                self.buckets.as_mut_slice()[bucket].set(cell, value - here + sum);
-            }
+            Some(Found::Cell { bucket, cell }) => self.count_up(bucket, cell, count),
         }
     }
 }
