@@ -306,13 +306,13 @@ impl PatternColumns<'_> {
 pub enum PatternAnswer {
     /// No such element was inserted. This is always true.
     Absent,
-    /// Such an element was inserted, or it is a false positive.
-    Present,
+    /// The structure stores nothing about patterns of these attributes.
+    Unknown,
     /// Each value was inserted (or is a false positive), but the structure does not know whether
     /// they occurred in the same element.
     PresentApart,
-    /// The structure stores nothing about patterns of these attributes.
-    Unknown,
+    /// Such an element was inserted, or it is a false positive.
+    Present,
 }
 
 impl From<bool> for PatternAnswer {
@@ -336,12 +336,7 @@ impl PatternAnswer {
     /// Returns the stronger of two answers, which is the answer of both filters together.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        let strength = |answer| match answer {
-            Self::Absent => 0,
-            Self::Unknown => 1,
-            Self::PresentApart => 2,
-            Self::Present => 3,
-        };
-        if strength(other) > strength(self) { other } else { self }
+        // From the weakest to the strongest.
+        if other as u8 > self as u8 { other } else { self }
     }
 }
