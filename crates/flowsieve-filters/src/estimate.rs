@@ -71,6 +71,15 @@ impl Default for Basis {
     }
 }
 
+impl Seen {
+    /// Creates the elements of one stream, which misses this many until the next one is seen.
+    #[doc(hidden)]
+    pub const fn of_stream(elements: u64, next_mean: f64) -> Self {
+        let next_variance = if next_mean.is_finite() { next_mean * (1.0 + next_mean) } else { 0.0 };
+        Self { elements, next_mean, next_variance, streams: 1 }
+    }
+}
+
 impl Estimate {
     /// Creates a count whose error is about normal.
     pub const fn scattered(distinct: f64, variance: f64) -> Self {

@@ -185,21 +185,15 @@ impl DistinctCounter {
             return Estimate::default();
         }
         let chances = chances();
-        let (next_mean, next_variance) = if chances.seen < least_seen || chances.seen <= 0.0 {
-            (f64::INFINITY, 0.0)
+        let next_mean = if chances.seen < least_seen || chances.seen <= 0.0 {
+            f64::INFINITY
         } else {
-            let mean = chances.missed / chances.seen;
-            (mean, mean * (1.0 + mean))
+            chances.missed / chances.seen
         };
         let stream = Estimate {
             distinct: self.seen as f64 + self.missed,
             variance: self.variance,
-            basis: Basis::Stream(Seen {
-                elements: self.seen,
-                next_mean,
-                next_variance,
-                streams: 1,
-            }),
+            basis: Basis::Stream(Seen::of_stream(self.seen, next_mean)),
         };
         let count = self.base.plus(stream);
         if chances.seen > 0.0 { count } else { Estimate::bounded(count.lower(), None) }

@@ -212,12 +212,7 @@ impl Layout {
             distinct: (n - bias).max(seen as f64),
             variance: ((1.0 / information - n) * (1.0 - n.recip())).max(0.0),
             basis: if missed.is_finite() {
-                Basis::Stream(Seen {
-                    elements: seen,
-                    next_mean: missed,
-                    next_variance: missed * (1.0 + missed),
-                    streams: 1,
-                })
+                Basis::Stream(Seen::of_stream(seen, missed))
             } else {
                 Basis::Scatter
             },

@@ -458,11 +458,10 @@ impl WholeSums {
     fn estimate(&self, level: u32, sampled: u64) -> Estimate {
         let level = if self.is_complete() { level.max(COMPLETE) } else { level };
         let (seen, weight) = (sampled as f64, f64::from(level).exp2());
-        let (next_mean, next_variance) = (weight - 1.0, (weight - 1.0) * weight);
         Estimate {
             distinct: seen * weight,
-            variance: seen * next_variance,
-            basis: Basis::Stream(Seen { elements: sampled, next_mean, next_variance, streams: 1 }),
+            variance: seen * ((weight - 1.0) * weight),
+            basis: Basis::Stream(Seen::of_stream(sampled, weight - 1.0)),
         }
     }
 }

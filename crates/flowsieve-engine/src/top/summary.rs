@@ -262,7 +262,10 @@ impl Summary {
                 self.evict();
             }
         }
-        let loss = self.loss(digest);
+        let cell = self.row[cell_of(digest, self.row.len())];
+        // Without a branch, which would be unpredictable.
+        let is_there = f64::from(u8::from(cell != 0));
+        let lost = f64::from(cell) * self.losses.of_cell - self.losses.of_others;
         let number = self.entries.len();
         self.entries.push(Entry {
             digest,
@@ -270,9 +273,9 @@ impl Summary {
             variance: Weight::NONE,
             packets: 0,
             bytes: 0,
-            lost: loss.own as f32,
-            lost_variance: loss.variance as f32,
-            cell: loss.cell,
+            lost: (lost * is_there) as f32,
+            lost_variance: (self.losses.variance * is_there) as f32,
+            cell,
             key_at: self.keys.len() as u32,
             key_length: key.len() as u16,
             from_start: self.evicted == 0,
@@ -281,18 +284,6 @@ impl Summary {
         self.firsts_of.push(0);
         self.index.insert(digest, number as u32);
         number
-    }
-
-    /// Estimates what a key with this digest may have lost.
-    fn loss(&self, digest: Digest) -> Loss {
-        let cell = self.row[cell_of(digest, self.row.len())];
-        // Without a branch, which would be unpredictable.
-        let is_there = f64::from(u8::from(cell != 0));
-        Loss {
-            cell,
-            own: (f64::from(cell) * self.losses.of_cell - self.losses.of_others) * is_there,
-            variance: self.losses.variance * is_there,
-        }
     }
 
     /// Evicts the quarter with the fewest first sightings, the oldest first, but none of the newest
@@ -468,6 +459,7 @@ impl Summary {
     fn numbers(&self, number: usize, seen_share: f64) -> Spread {
         let (entry, firsts) = (&self.entries[number], self.firsts_of[number]);
         let watched = estimate(entry.weight, entry.variance, firsts.into(), seen_share);
+        let cell = entry.cell.div_ceil(1 << CELL_POINT);
         Spread {
             key: Vec::new(),
             // The loss is an estimate: it makes the count no lower than the first sightings.
@@ -476,7 +468,7 @@ impl Summary {
             weight: watched.distinct,
             firsts: firsts.into(),
             lower: watched.lower(),
-            upper: upper(entry, firsts, seen_share),
+            upper: watched.upper().unwrap_or(u64::MAX).saturating_add(cell.into()),
             packets: entry.packets,
             bytes: entry.bytes,
             held_since_start: entry.from_start,
@@ -654,14 +646,6 @@ impl Losses {
     }
 }
 
-/// The estimated loss of a key.
-#[derive(Clone, Copy, Debug, Default)]
-struct Loss {
-    cell: u32,
-    own: f64,
-    variance: f64,
-}
-
 #[inline]
 fn cell_of(digest: Digest, cells: usize) -> usize {
     reduce(mix(digest, CELL), cells as u64) as usize
@@ -679,19 +663,8 @@ fn estimate(weight: Weight, variance: Weight, firsts: u64, seen_share: f64) -> E
     Estimate {
         distinct: weight.number(),
         variance: variance.number(),
-        basis: Basis::Stream(Seen {
-            elements: firsts,
-            next_mean: next,
-            next_variance: next * (1.0 + next),
-            streams: 1,
-        }),
+        basis: Basis::Stream(Seen::of_stream(firsts, next)),
     }
-}
-
-fn upper(entry: &Entry, firsts: u32, seen_share: f64) -> u64 {
-    let watched = estimate(entry.weight, entry.variance, firsts.into(), seen_share);
-    let cell = u64::from(entry.cell.div_ceil(1 << CELL_POINT));
-    watched.upper().unwrap_or(u64::MAX).saturating_add(cell)
 }
 
 #[cfg(test)]
