@@ -3,7 +3,7 @@
 use super::batch::FlowPacket;
 use super::key::FlowKey;
 use super::record::{Direction, Ended, FlowRecord};
-use super::slots::{FlowSlot, FlowSlots, SlotFields as _};
+use super::slots::{FlowSlot, FlowSlots, SlotFields as _, slot_of};
 use crate::memory::can_allocate;
 use std::hint::black_box;
 
@@ -103,7 +103,7 @@ impl Flows {
         has_reverse: bool,
     ) {
         let (near, far) = packet.key.split();
-        let mut slot = FlowSlot::of_flow(near, packet, time_ns);
+        let mut slot = slot_of(near, packet, time_ns);
         slot.add(time_ns, packet);
         // A first packet is no use: flows that never have another make room before all others.
         slot.take_used();
@@ -166,13 +166,11 @@ impl Flows {
 
     /// Names the flow at this place unless it has a name; returns whether it had none.
     pub(super) fn name(&mut self, at: u32, name: &[u8]) -> bool {
-        let slot = self.slots.at_mut(at);
-        if slot.is_named() {
-            return false;
+        let is_new = self.name_of(at).is_none();
+        if is_new {
+            self.keep_name(at, name.into());
         }
-        slot.set_named();
-        self.keep_name(at, name.into());
-        true
+        is_new
     }
 
     fn keep_name(&mut self, at: u32, name: Box<[u8]>) {
@@ -185,6 +183,11 @@ impl Flows {
         names[at] = Some(name);
     }
 
+    fn name_of(&self, at: u32) -> Option<&[u8]> {
+        let (together, place) = Self::name_place(at);
+        self.names.get(together)?.get(place)?.as_deref()
+    }
+
     /// Where the name of a flow is that has one.
     fn name_place(at: u32) -> (usize, usize) {
         (at as usize / TOGETHER, at as usize % TOGETHER)
@@ -193,16 +196,14 @@ impl Flows {
     /// The flow at this place, which keeps no name.
     pub(super) fn take(&mut self, at: u32, ended: Ended) -> FlowRecord {
         let (together, place) = Self::name_place(at);
-        let domain =
-            if self.slots.at(at).is_named() { self.names[together][place].take() } else { None };
+        let names = self.names.get_mut(together);
+        let domain = names.and_then(|names| names.get_mut(place)?.take());
         FlowRecord { domain, ..self.nameless(at, ended) }
     }
 
     /// A copy of the flow at this place.
     pub(super) fn copy(&self, at: u32, ended: Ended) -> FlowRecord {
-        let (together, place) = Self::name_place(at);
-        let domain =
-            if self.slots.at(at).is_named() { self.names[together][place].clone() } else { None };
+        let domain = self.name_of(at).map(Into::into);
         FlowRecord { domain, ..self.nameless(at, ended) }
     }
 

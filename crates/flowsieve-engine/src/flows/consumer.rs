@@ -3,6 +3,7 @@
 use super::batch::{Arrival, FlowBatch, FlowCursor, FlowPacket};
 use super::batch_builder::FlowBatchBuilder;
 use super::plan::FlowPlan;
+use super::record::FlowRecord;
 use super::results::{FlowSink, FlowTotals};
 use super::shards::Shards;
 use super::table::FlowTable;
@@ -168,6 +169,12 @@ impl<T: FlowConsumer> PacketConsumer<Feed<FlowBatchBuilder>, RunError> for Consu
 }
 
 impl Output<'_> {
+    /// Counts a flow that has ended, and emits it.
+    pub(super) fn end(&mut self, flow: FlowRecord) -> io::Result<()> {
+        self.totals.end_many(flow.ended, 1);
+        self.sink.flow(flow)
+    }
+
     /// Adds a packet to a table, and emits a flow that it ends.
     #[inline]
     pub(super) fn add_to(
@@ -176,10 +183,7 @@ impl Output<'_> {
         Arrival { time_ns, packet, name }: Arrival<'_>,
         number: u64,
     ) -> io::Result<()> {
-        let at = table.add(time_ns, packet, number, &mut |flow| {
-            self.totals.end(&flow);
-            self.sink.flow(flow)
-        })?;
+        let at = table.add(time_ns, packet, number, &mut |flow| self.end(flow))?;
         if let Some(name) = name {
             table.name(at, name);
         }
@@ -272,10 +276,6 @@ impl FlowConsumer for FlowTable {
     }
 
     fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> Result<i64, RunError> {
-        let ended = self.end_idle(now_ns, &mut |flow| {
-            output.totals.end(&flow);
-            output.sink.flow(flow)
-        });
-        Ok(ended?)
+        Ok(self.end_idle(now_ns, &mut |flow| output.end(flow))?)
     }
 }

@@ -155,7 +155,7 @@ impl PackedFlows {
         totals.dns_messages = totals.dns_messages.saturating_add(packed.messages);
         let next = self.table.begun();
         let at = self.table.add(time_ns, &packet, next, &mut |flow| {
-            totals.end(&flow);
+            totals.end_many(flow.ended, 1);
             end(flow)
         })?;
         if let Some(name) = packed.name {

@@ -83,11 +83,6 @@ pub struct FlowTotals {
 }
 
 impl FlowTotals {
-    pub(super) const fn end(&mut self, flow: &FlowRecord) {
-        self.flows += 1;
-        self.ended.0[flow.ended as usize] += 1;
-    }
-
     /// Counts this many flows that ended for this reason.
     pub(crate) fn end_many(&mut self, ended: Ended, flows: u64) {
         self.flows = self.flows.saturating_add(flows);

@@ -13,6 +13,7 @@ use super::community_id::Upper;
 use crate::bits::Pages;
 use crate::memory::can_allocate;
 use std::hint::black_box;
+use std::ops::IndexMut;
 
 /// Slots of the first piece.
 const FIRST: usize = 1024;
@@ -47,68 +48,20 @@ const REVERSED: u64 = 1 << 34;
 const USED: u64 = 1 << 35;
 /// A flow is here.
 const LIVE: u64 = 1 << 36;
-/// It has a name.
-const NAMED: u64 = 1 << 37;
 /// Its first packet had a VLAN tag.
-const TAGGED: u64 = 1 << 38;
+const TAGGED: u64 = 1 << 37;
 const VLAN_SHIFT: u32 = 48;
 
 /// The fields in the words of a slot.
-pub(super) trait SlotFields {
-    /// A flow without packets, of the key and in the direction of this one.
-    fn of_flow(near: [u64; 2], packet: &FlowPacket, time_ns: i64) -> Self;
+pub(super) trait SlotFields: IndexMut<usize, Output = u64> {
     /// Whether it is the slot of this key, as far as the key is in it.
-    fn is_of(&self, near: [u64; 2], rest: u64) -> bool;
-    /// Near half and rest of the key.
-    fn key(&self) -> ([u64; 2], u64);
-    fn start_ns(&self) -> i64;
-    fn end_ns(&self) -> i64;
-    /// Adds a packet; whether it has the other direction, in which packets and bytes are counted
-    /// elsewhere.
-    fn add(&mut self, time_ns: i64, packet: &FlowPacket) -> bool;
-    /// Packets and bytes in the first direction.
-    fn traffic(&self) -> [u64; 2];
-    /// Returns the flags of the first direction, and of the other.
-    fn tcp_flags(&self) -> [u8; 2];
-    /// Returns the fields above IP of the first packet, which had these ports.
-    fn upper(&self, ports: (u16, u16)) -> Upper;
-    /// The VLAN tag of the first packet.
-    fn vlan(&self) -> Option<u16>;
-    fn is_named(&self) -> bool;
-    fn set_named(&mut self);
-    fn is_reversed(&self) -> bool;
-    fn is_live(&self) -> bool;
-    /// No flow is here any more.
-    fn die(&mut self);
-    /// Whether there was a packet since this was asked last, or since the first one.
-    fn take_used(&mut self) -> bool;
-}
-
-impl SlotFields for FlowSlot {
-    fn of_flow([near, further]: [u64; 2], packet: &FlowPacket, time_ns: i64) -> Self {
-        let (variant, [kind, code]) = match packet.upper {
-            Upper::Ports(..) => (0, [0; 2]),
-            Upper::Icmp(kind, code) => (1, [kind, code].map(u64::from)),
-            Upper::Portless => (2, [0; 2]),
-            Upper::Unknown => (3, [0; 2]),
-        };
-        let icmp = kind << ICMP_SHIFT | code << (ICMP_SHIFT + 8);
-        let state = icmp | variant << UPPER_SHIFT | LIVE;
-        let state = if packet.reversed { state | REVERSED } else { state };
-        let state = match packet.vlan {
-            Some(vlan) => state | TAGGED | u64::from(vlan) << VLAN_SHIFT,
-            None => state,
-        };
-        let time = time_ns.cast_unsigned();
-        [near, further, packet.key.rest(), time, time, 0, 0, state]
-    }
-
     #[inline]
     fn is_of(&self, near: [u64; 2], rest: u64) -> bool {
         let [first, second] = near;
         (self[NEAR] ^ first) | (self[NEAR + 1] ^ second) | (self[REST] ^ rest) == 0
     }
 
+    /// Near half and rest of the key.
     fn key(&self) -> ([u64; 2], u64) {
         ([self[NEAR], self[NEAR + 1]], self[REST])
     }
@@ -123,6 +76,8 @@ impl SlotFields for FlowSlot {
         self[END].cast_signed()
     }
 
+    /// Adds a packet; whether it has the other direction, in which packets and bytes are counted
+    /// elsewhere.
     #[inline]
     fn add(&mut self, time_ns: i64, packet: &FlowPacket) -> bool {
         self[START] = self.start_ns().min(time_ns).cast_unsigned();
@@ -135,14 +90,17 @@ impl SlotFields for FlowSlot {
         is_other
     }
 
+    /// Packets and bytes in the first direction.
     fn traffic(&self) -> [u64; 2] {
         [self[PACKETS], self[BYTES]]
     }
 
+    /// Returns the flags of the first direction, and of the other.
     fn tcp_flags(&self) -> [u8; 2] {
         [self[STATE] as u8, (self[STATE] >> 8) as u8]
     }
 
+    /// Returns the fields above IP of the first packet, which had these ports.
     fn upper(&self, ports: (u16, u16)) -> Upper {
         let icmp = (self[STATE] >> ICMP_SHIFT) as u16;
         match self[STATE] >> UPPER_SHIFT & 3 {
@@ -153,17 +111,9 @@ impl SlotFields for FlowSlot {
         }
     }
 
+    /// The VLAN tag of the first packet.
     fn vlan(&self) -> Option<u16> {
         (self[STATE] & TAGGED != 0).then_some((self[STATE] >> VLAN_SHIFT) as u16)
-    }
-
-    #[inline]
-    fn is_named(&self) -> bool {
-        self[STATE] & NAMED != 0
-    }
-
-    fn set_named(&mut self) {
-        self[STATE] |= NAMED;
     }
 
     #[inline]
@@ -176,15 +126,38 @@ impl SlotFields for FlowSlot {
         self[STATE] & LIVE != 0
     }
 
+    /// No flow is here any more.
     fn die(&mut self) {
         self[STATE] &= !LIVE;
     }
 
+    /// Whether there was a packet since this was asked last, or since the first one.
     fn take_used(&mut self) -> bool {
         let was_used = self[STATE] & USED != 0;
         self[STATE] &= !USED;
         was_used
     }
+}
+
+impl SlotFields for FlowSlot {}
+
+/// A flow without packets, of the key and in the direction of this one.
+pub(super) fn slot_of([near, further]: [u64; 2], packet: &FlowPacket, time_ns: i64) -> FlowSlot {
+    let (variant, [kind, code]) = match packet.upper {
+        Upper::Ports(..) => (0, [0; 2]),
+        Upper::Icmp(kind, code) => (1, [kind, code].map(u64::from)),
+        Upper::Portless => (2, [0; 2]),
+        Upper::Unknown => (3, [0; 2]),
+    };
+    let icmp = kind << ICMP_SHIFT | code << (ICMP_SHIFT + 8);
+    let state = icmp | variant << UPPER_SHIFT | LIVE;
+    let state = if packet.reversed { state | REVERSED } else { state };
+    let state = match packet.vlan {
+        Some(vlan) => state | TAGGED | u64::from(vlan) << VLAN_SHIFT,
+        None => state,
+    };
+    let time = time_ns.cast_unsigned();
+    [near, further, packet.key.rest(), time, time, 0, 0, state]
 }
 
 /// Slots of flows by their place.

@@ -242,10 +242,7 @@ impl<'a> Divided<'a> {
     fn emit(&mut self, output: &mut Output<'_>) -> Result<(), RunError> {
         while let Some(ended) = self.shards.ended(self.emitted) {
             self.emitted += 1;
-            for (_, flow) in ended {
-                output.totals.end(&flow);
-                output.sink.flow(flow)?;
-            }
+            ended.into_iter().try_for_each(|(_, flow)| output.end(flow))?;
         }
         if self.emitted == self.given {
             self.under_way_bytes = 0;
