@@ -45,7 +45,7 @@ pub(crate) enum StageError {
 pub(crate) trait Stage {
     /// Whether a slice closes only after all elements of the following one that came so far were
     /// added.
-    const LOOKS_AHEAD: bool;
+    const LOOKS_AHEAD: bool = false;
 
     /// Whether slices that are final, so that their results are emitted, stay open for packets that
     /// come nevertheless, and close as all others do.

@@ -180,8 +180,6 @@ impl<'a> CountStage<'a> {
 }
 
 impl<'a> Stage for CountStage<'a> {
-    const LOOKS_AHEAD: bool = false;
-
     /// The rows of all slices; the filters that are kept, and the wholes of the shards.
     type Outcome = (Rows<'a>, Begun);
 

@@ -51,8 +51,6 @@ impl<'a> TopStage<'a> {
 }
 
 impl<'a> Stage for TopStage<'a> {
-    const LOOKS_AHEAD: bool = false;
-
     /// A ranking cannot be restored: its packets and bytes depend on repeats.
     const KEEPS_OPEN: bool = true;
 
@@ -71,14 +69,14 @@ impl<'a> Stage for TopStage<'a> {
 
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
         let Closing { slot, slice, .. } = closing;
-        self.ask(Task::Close { slot, slice })
+        self.ask(Task::Rank { slot, slice, is_closed: true })
     }
 
     fn show(&mut self, slot: usize, slice: ClosedSlice) -> Result<(), StageError> {
         if self.rows.is_shown(&slice) {
             return Ok(());
         }
-        self.ask(Task::Show { slot, slice })
+        self.ask(Task::Rank { slot, slice, is_closed: false })
     }
 
     fn emit_final(&mut self, final_ns: i64) -> Result<(), StageError> {

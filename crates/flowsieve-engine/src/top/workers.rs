@@ -21,14 +21,11 @@ pub(crate) enum Task {
         slot: usize,
         elements: ElementColumns,
     },
-    Close {
+    /// Ranks what a slice has, or has so far.
+    Rank {
         slot: usize,
         slice: ClosedSlice,
-    },
-    /// Ranks what a slice has so far.
-    Show {
-        slot: usize,
-        slice: ClosedSlice,
+        is_closed: bool,
     },
 }
 
@@ -301,11 +298,9 @@ impl Work for Ranker {
                 elements.clear();
                 Reply::Emptied(elements)
             }
-            Task::Close { slot, slice } => {
-                Reply::Answer(Answer { slice: self.close(slot, slice), is_closed: true })
-            }
-            Task::Show { slot, slice } => {
-                Reply::Answer(Answer { slice: self.answer(slot, slice), is_closed: false })
+            Task::Rank { slot, slice, is_closed } => {
+                let of = if is_closed { Self::close } else { Self::answer };
+                Reply::Answer(Answer { slice: of(self, slot, slice), is_closed })
             }
         }
     }
