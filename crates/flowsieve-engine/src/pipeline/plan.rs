@@ -311,7 +311,7 @@ impl CountPlan {
         let counter = self.counter.as_ref().map(|counter| &counter.shard);
         let shards = u64::from(self.shards);
         Some(WholeSpec {
-            exact_limit_bytes: self.exact_limit_bytes.map(|limit| limit / 2 / shards),
+            exact_limit_bytes: self.window_limit(),
             places: counter.map(|it| WholeSpec::places(it.memory_bytes(), shards)),
             firsts_only: counter.is_some_and(|counter| {
                 let is_roomy = counter.memory_bytes() * shards >= WholeSpec::ROOMY_BYTES;
@@ -327,7 +327,7 @@ impl CountPlan {
         Some(WholeSpec::sample_bytes(places).saturating_mul(self.shards.into()))
     }
 
-    /// Bytes that the exact count of the windows of one shard may take.
+    /// Bytes that the exact count of the windows, or of all slices, of one shard may take.
     pub(crate) fn window_limit(&self) -> Option<u64> {
         let shards = u64::from(self.shards);
         self.exact_limit_bytes.map(|limit| limit / 2 / shards)

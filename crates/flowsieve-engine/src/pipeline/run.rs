@@ -15,6 +15,7 @@ use super::workers::{Begun, CountStage};
 use crate::filters::saved::SavedFilter;
 use crate::filters::{FilterSpec, MembershipFilter};
 use crate::inputs::{InputResult, PlanError, RunError, Watch};
+use crate::plan::TracePlan;
 use std::fmt;
 use std::sync::Arc;
 
@@ -39,36 +40,17 @@ impl fmt::Debug for CountExtras<'_> {
     }
 }
 
-/// The threads of a run: some decode, one merges and slices, the others serve shards.
-struct ThreadAssignment {
-    /// Threads that decode.
-    readers: usize,
-    /// Threads that serve shards.
-    workers: usize,
-    /// Shards among which the readers divide elements.
-    divided_among: u32,
-}
-
-impl ThreadAssignment {
-    fn new(plan: &CountPlan) -> Self {
-        // With two threads, the second serves the shards of one input as well.
-        if plan.trace.inputs.len() == 1 {
-            let readers = plan.trace.threads / 2;
-            return Self {
-                readers,
-                workers: plan.trace.threads.saturating_sub(1 + readers),
-                divided_among: if readers > 0 { plan.shards } else { 1 },
-            };
-        }
-        // Several inputs may be open at the same time, with a thread each, and merging them keeps
-        // one thread busy. A few packets of each are merged at a time.
-        let readers = plan.trace.threads.saturating_sub(1).min(1);
-        Self {
-            readers,
-            workers: plan.trace.threads.saturating_sub(1 + readers).max(readers),
-            divided_among: 1,
-        }
+/// Returns how many threads decode, and how many serve shards; one merges and slices.
+fn readers_and_workers(trace: &TracePlan) -> (usize, usize) {
+    // With two threads, the second serves the shards of one input as well.
+    if trace.inputs.len() == 1 {
+        let readers = trace.threads / 2;
+        return (readers, trace.threads.saturating_sub(1 + readers));
     }
+    // Several inputs may be open at the same time, with a thread each, and merging them keeps
+    // one thread busy.
+    let readers = trace.threads.saturating_sub(1).min(1);
+    (readers, trace.threads.saturating_sub(1 + readers).max(readers))
 }
 
 /// Counts the distinct elements of each time slice of the inputs, which are one trace in time
@@ -97,9 +79,9 @@ pub fn count(
     };
     plan.check()?;
     plan.check_memory()?;
-    let threads = ThreadAssignment::new(plan);
+    let (readers, workers) = readers_and_workers(&plan.trace);
     let observers = observers.into_iter().map(|observer| observer as &mut dyn Observer);
-    let mut pipeline = pipeline(plan, &threads, observers.collect());
+    let mut pipeline = pipeline(plan, readers, observers.collect());
     let is_live = pipeline.delay_ns.is_some();
     let keeps_recent = pipeline.recalls || is_live;
     let spec = ShardSpec {
@@ -119,12 +101,12 @@ pub fn count(
                 rows.keep_recent(is_live);
             }
             let collector = Collector::new(rows, shards);
-            CountStage::start(scope, &spec, shards, threads.workers, begun, collector)
+            CountStage::start(scope, &spec, shards, workers, begun, collector)
         },
         |scope, (rows, Begun { wholes, .. })| {
             let collector = Collector::new(rows.again(), shards);
             let begun = Begun { wholes, ..Begun::default() };
-            CountStage::start(scope, &spec, shards, threads.workers, begun, collector)
+            CountStage::start(scope, &spec, shards, workers, begun, collector)
         },
     )?;
     let (rows, Begun { filters, wholes }) = read.outcome;
@@ -151,15 +133,17 @@ fn nothing_read() -> RunError {
 /// Returns the pipeline of a count.
 fn pipeline<'a>(
     plan: &'a CountPlan,
-    threads: &ThreadAssignment,
+    readers: usize,
     observers: Vec<&'a mut dyn Observer>,
 ) -> SlicePipeline<'a> {
     let needs_keys = observers.iter().any(|observer| observer.needs_keys());
     let with_keys = plan.exact_limit_bytes.is_some() || needs_keys;
     let extractor = || plan.extractor(plan.needs_attributes(), with_keys);
     let is_live = plan.slicing.width_ns.is_some() && plan.trace.is_stream();
+    // Of several inputs, a few packets of each are merged at a time.
+    let divides = readers > 0 && plan.trace.inputs.len() == 1;
     let first = if observers.is_empty() {
-        extractor().dividing(threads.divided_among)
+        extractor().dividing(if divides { plan.shards } else { 1 })
     } else {
         extractor().with_addresses()
     };
@@ -174,7 +158,7 @@ fn pipeline<'a>(
         panes: plan.panes(),
         open_slices: plan.open_slices(),
         shards: plan.shards as usize,
-        threads: threads.readers,
+        threads: readers,
         // Where windows slide, packets out of order change all windows that follow.
         rereads_all: plan.panes().is_some(),
         // Nothing of a window that slides can be restored.

@@ -72,7 +72,7 @@ impl Traffic {
     /// Adds packets; those without addresses are left out.
     fn add(&mut self, packets: &[Option<Addresses>]) {
         for addresses in packets.iter().flatten() {
-            let pair = self.prefixes(*addresses);
+            let pair = prefixes(*addresses, Some(self.prefix));
             if let Some(packets) = self.pairs.get_mut(&pair) {
                 *packets += 1;
             } else if self.pairs.len() < self.limit && self.pairs.try_reserve(1).is_ok() {
@@ -124,13 +124,9 @@ impl Traffic {
         self.check_memory();
         let pairs = std::mem::take(&mut self.pairs);
         for (addresses, packets) in pairs {
-            let pair = self.prefixes(replace(addresses));
+            let pair = prefixes(replace(addresses), Some(self.prefix));
             *self.pairs.entry(pair).or_default() += packets;
         }
-    }
-
-    fn prefixes(&self, addresses: Addresses) -> Addresses {
-        prefixes(addresses, Some(self.prefix))
     }
 }
 
