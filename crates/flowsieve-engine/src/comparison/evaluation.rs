@@ -9,7 +9,7 @@
 //! A task is a slice and some replicates: a worker takes the slice block by block through all
 //! structures, while the block is in its cache. Answers come back in the order of the tasks.
 
-use super::designs::{Unfit, design};
+use super::designs::design;
 use super::expected::expected;
 use super::plan::ProbeRule;
 use super::results::{Comparison, CountKind, Entry, Expected, Negatives, QueryResult, Replicate};
@@ -285,42 +285,31 @@ fn entries(
 ) -> (Vec<Entry>, Vec<Option<CounterSpec>>) {
     let all = sizes.iter().flat_map(|&size| plan.contenders.iter().map(move |&it| (it, size)));
     let made = all.map(|(contender, size)| {
-        let mut entry = Entry {
+        let (spec, unfit) = match design(contender, size, expected, plan, trial) {
+            Ok(spec) => (Some(spec), None),
+            Err(unfit) => (None, Some(unfit)),
+        };
+        let filter = spec.as_ref().and_then(CounterSpec::filter);
+        let entry = Entry {
             contender,
             size,
-            memory_bytes: None,
-            needed_bytes: None,
-            unfit: None,
-            kind: None,
-            probes: None,
-            stored: Vec::new(),
+            memory_bytes: spec.as_ref().map(CounterSpec::memory_bytes),
+            needed_bytes: unfit.as_ref().and_then(|unfit| unfit.needed_bytes),
+            unfit: unfit.map(|unfit| unfit.why),
+            kind: filter.map(FilterSpec::kind),
+            probes: filter.map(FilterSpec::probes),
+            stored: filter.map_or_else(Vec::new, |filter| filter.shape().stored),
             replicates: Vec::new(),
-            queries: Vec::new(),
+            queries: if spec.is_some() { no_queries(plan) } else { Vec::new() },
         };
-        match design(contender, size, expected, plan, trial) {
-            Err(Unfit { needed_bytes, why }) => {
-                (entry.needed_bytes, entry.unfit) = (needed_bytes, Some(why));
-                (entry, None)
-            }
-            Ok(spec) => {
-                if let Some(filter) = spec.filter() {
-                    entry.kind = Some(filter.kind());
-                    entry.probes = Some(filter.probes());
-                    entry.stored = filter.shape().stored;
-                }
-                entry.memory_bytes = Some(spec.memory_bytes());
-                if plan.queries {
-                    entry.queries = no_queries(plan);
-                }
-                (entry, Some(spec))
-            }
-        }
+        (entry, spec)
     });
     made.unzip()
 }
 
 fn no_queries(plan: &ComparePlan) -> Vec<QueryResult> {
-    let queries = plan.asked().into_iter().flat_map(|mask| {
+    let asked = if plan.queries { plan.asked() } else { Vec::new() };
+    let queries = asked.into_iter().flat_map(|mask| {
         Negatives::ALL.map(|negatives| QueryResult {
             mask,
             negatives,

@@ -198,46 +198,40 @@ named_enum! {
 }
 
 impl CountKind {
+    /// Returns what is said of raw counts, or what is said of estimates.
+    const fn of<T: Copy>(self, raw: T, estimate: T) -> T {
+        match self {
+            Self::Raw => raw,
+            Self::Estimate => estimate,
+        }
+    }
+
     /// Returns the name in sentences.
     pub const fn words(self) -> &'static str {
-        match self {
-            Self::Raw => "raw count",
-            Self::Estimate => "estimate",
-        }
+        self.of("raw count", "estimate")
     }
 
     /// Returns the name of its error in sentences.
     pub const fn error_words(self) -> &'static str {
-        match self {
-            Self::Raw => "mean error",
-            Self::Estimate => "root mean square error",
-        }
+        self.of("mean error", "root mean square error")
     }
 
     /// Returns the name of the distribution behind its intervals.
     pub const fn interval_words(self) -> &'static str {
-        match self {
-            Self::Raw => "Student's t",
-            Self::Estimate => "chi-square",
-        }
+        self.of("Student's t", "chi-square")
     }
 
     /// Describes the quantity whose mean is the error.
     pub const fn estimand(self) -> &'static str {
-        match self {
-            Self::Raw => "mean over slices of |count - exact| / exact",
-            Self::Estimate => {
-                "root of the mean square over slices and seeds of (estimate - exact) / exact"
-            }
-        }
+        self.of(
+            "mean over slices of |count - exact| / exact",
+            "root of the mean square over slices and seeds of (estimate - exact) / exact",
+        )
     }
 
     /// Returns the error in reports: the root of a mean of squares.
     pub fn shown(self, error: f64) -> f64 {
-        match self {
-            Self::Raw => error,
-            Self::Estimate => error.max(0.0).sqrt(),
-        }
+        self.of(error, error.max(0.0).sqrt())
     }
 
     /// Returns the mean error over replicates with its interval, as reported.
@@ -278,10 +272,7 @@ pub struct SeedErrors {
 impl SeedErrors {
     /// Returns the error by which structures are compared.
     pub const fn primary(&self, kind: CountKind) -> f64 {
-        match kind {
-            CountKind::Raw => self.mean,
-            CountKind::Estimate => self.mean_square,
-        }
+        kind.of(self.mean, self.mean_square)
     }
 }
 
