@@ -42,44 +42,28 @@ pub struct NamedKind {
 
 /// The kinds of element that have names: one line each.
 const KINDS: &[NamedKind] = &[
-    NamedKind {
-        name: "host-pair",
-        plural: "host pairs",
-        summary: "Source and destination address",
-        kind: ElementKind::HOST_PAIR,
-    },
-    NamedKind {
-        name: "flow",
-        plural: "flows",
-        summary: "Addresses, protocol and ports",
-        kind: ElementKind::FLOW,
-    },
-    NamedKind {
-        name: "dns",
-        plural: "DNS triples",
-        summary: "Addresses and query name of DNS messages",
-        kind: ElementKind::DNS,
-    },
-    NamedKind {
-        name: "src",
-        plural: "sources",
-        summary: "Source address",
-        kind: ElementKind::SOURCE,
-    },
-    NamedKind {
-        name: "dst",
-        plural: "destinations",
-        summary: "Destination address",
-        kind: ElementKind::DESTINATION,
-    },
+    named("host-pair", "host pairs", "Source and destination address", ElementKind::HOST_PAIR),
+    named("flow", "flows", "Addresses, protocol and ports", ElementKind::FLOW),
+    named("dns", "DNS triples", "Addresses and query name of DNS messages", ElementKind::DNS),
+    named("src", "sources", "Source address", ElementKind::SOURCE),
+    named("dst", "destinations", "Destination address", ElementKind::DESTINATION),
     #[cfg(feature = "toy")]
-    NamedKind {
-        name: "toy-service",
-        plural: "services",
-        summary: "The toy of the recipe in CONTRIBUTING.md",
-        kind: ElementKind::new(&[Attribute::Protocol, Attribute::DestinationPort]),
-    },
+    named(
+        "toy-service",
+        "services",
+        "The toy of the recipe in CONTRIBUTING.md",
+        ElementKind::new(&[Attribute::Protocol, Attribute::DestinationPort]),
+    ),
 ];
+
+const fn named(
+    name: &'static str,
+    plural: &'static str,
+    summary: &'static str,
+    kind: ElementKind,
+) -> NamedKind {
+    NamedKind { name, plural, summary, kind }
+}
 
 impl NamedKind {
     /// Whether the kind is listed: tests list the toy only if they ask for it.
