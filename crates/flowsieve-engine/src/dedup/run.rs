@@ -10,7 +10,7 @@ use super::snaplen::Cutter;
 use super::tcp::TcpFlows;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
-use crate::inputs::{Batch, InputResult, RecordInput, Rest, RunError, Watch};
+use crate::inputs::{Batch, InputResult, RecordInput, RunError, Watch};
 use crate::trace::write::{CaptureWriter, WriteError};
 use crate::trace::{RecordBatch, is_out_of_range};
 use ahash::RandomState;
@@ -108,7 +108,11 @@ fn filter<W: Write + Send + 'static>(
             write_all(writers, &mut cutter, number, &batch, range, &run.dropped)
         })?;
     if writers.anonymizer.is_none() {
-        end(writers, &rest.borrow())?;
+        let rest = rest.borrow();
+        writers.each(|writer, _| {
+            writer.lose(&rest.others);
+            writer.annotate(&rest.annotations)
+        })?;
     }
     Ok(run.finish(inputs, interrupted))
 }
@@ -245,7 +249,7 @@ impl DedupRun {
 }
 
 /// Writes packets of a batch where they belong. Runs of packets with the same fate are written in
-/// one piece.
+/// one piece; both writers hear of the interfaces, and of what stands between packets.
 fn write_all<W: Write + Send + 'static>(
     writers: &mut Writers<W>,
     cutter: &mut Option<Cutter>,
@@ -262,36 +266,16 @@ fn write_all<W: Write + Send + 'static>(
     let written = cut.as_ref().unwrap_or(whole);
     let mut at = range.start;
     for run in dropped.chunk_by(|one, next| one == next) {
-        write(writers, input, written, at..at + run.len(), run[0])?;
-        at += run.len();
+        let (start, end) = (at, at + run.len());
+        writers.each(|writer, of_dropped| {
+            if of_dropped == run[0] {
+                writer.write(input, written, start, end)
+            } else {
+                writer.pass_over(input, written, start, end)
+            }
+        })?;
+        at = end;
     }
     writers.anonymizer = anonymizer;
     Ok(())
-}
-
-/// Writes the annotations behind the last packet.
-fn end<W: Write + Send + 'static>(writers: &mut Writers<W>, rest: &Rest) -> Result<(), RunError> {
-    writers.each(|writer, _| {
-        writer.lose(&rest.others);
-        writer.annotate(&rest.annotations)
-    })
-}
-
-/// Writes packets of the same fate; both writers hear of the interfaces, and of what stands between
-/// packets.
-fn write<W: Write + Send + 'static>(
-    writers: &mut Writers<W>,
-    input: usize,
-    batch: &RecordBatch<'_>,
-    range: Range<usize>,
-    is_dropped: bool,
-) -> Result<(), RunError> {
-    let Range { start, end } = range;
-    writers.each(|writer, of_dropped| {
-        if of_dropped == is_dropped {
-            writer.write(input, batch, start, end)
-        } else {
-            writer.pass_over(input, batch, start, end)
-        }
-    })
 }

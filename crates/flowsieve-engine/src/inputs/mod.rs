@@ -29,5 +29,4 @@ pub(crate) use feed::{Feed, is_read_in_segments};
 pub use merge::{Input, Merge};
 pub(crate) use merge::{PacketConsumer, Together};
 pub use records::RecordInput;
-pub(crate) use records::Rest;
 pub use results::{InputResult, Watch};
