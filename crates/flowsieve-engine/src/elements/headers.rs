@@ -12,7 +12,6 @@ use crate::decode::{
     dns_message, dns_messages, is_among, labels_from_text, logged_addresses,
 };
 use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, has_ports};
-use std::net::IpAddr;
 
 /// Finds the IP header that counts, and DNS messages.
 #[derive(Debug)]
@@ -271,11 +270,10 @@ impl HeaderReader {
         if self.needs == Needs::Ports && !has_ports(protocol) {
             return Err(Skip::NoPorts);
         }
-        let end: Option<IpAddr> = match self.one_end {
-            Some(Attribute::Source) => entry.source,
-            Some(_) => entry.destination,
-            None => None,
-        };
+        let is_source = |end| end == Attribute::Source;
+        let end = self
+            .one_end
+            .and_then(|end| if is_source(end) { entry.source } else { entry.destination });
         let is_alone = entry.source.is_none() || entry.destination.is_none();
         let addresses = match end {
             Some(host) if is_alone && one_way => addresses_of(host, host)?,

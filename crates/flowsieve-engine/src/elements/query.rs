@@ -1,7 +1,7 @@
 //! From a question as text to the digests of an element, or of some of its attributes.
 
 use super::headers::HeaderFields;
-use super::key::{NO_VLAN_TEXT, prefix_v4, prefix_v6};
+use super::key::{NO_VLAN, NO_VLAN_TEXT, prefix_v4, prefix_v6};
 use super::{Attribute, ElementColumns, ElementKind, ElementRule, Extractor, Field};
 use crate::decode::{Headers, NAME_MAX, addresses_of, labels_from_text};
 use crate::hashing::{Digest, Digester};
@@ -50,7 +50,6 @@ struct Values {
 enum Value {
     Address(IpAddr),
     Number(u16),
-    NoVlan,
     /// Labels.
     Name(Vec<u8>),
 }
@@ -198,16 +197,13 @@ fn value(field: Field, text: &str) -> Result<Value, QueryError> {
         Attribute::Source | Attribute::Destination => Value::Address(address(text, field.prefix)?),
         Attribute::Protocol => Value::Number(protocol(text)?.into()),
         Attribute::SourcePort | Attribute::DestinationPort => Value::Number(port(text)?),
-        Attribute::Vlan if text == NO_VLAN_TEXT => Value::NoVlan,
+        Attribute::Vlan if text == NO_VLAN_TEXT => Value::Number(NO_VLAN),
         Attribute::Vlan => Value::Number(vlan(text)?),
         Attribute::Domain | Attribute::RegisteredDomain => {
             let mut buffer = [0; NAME_MAX];
-            let labels = labels_from_text(text.as_bytes(), &mut buffer).ok_or_else(|| {
-                QueryError(format!(
-                    "`{text}` is no domain name, nor * for any; www.example.com is one"
-                ))
-            })?;
-            Value::Name(labels.to_vec())
+            let labels = labels_from_text(text.as_bytes(), &mut buffer);
+            let one = "domain name, nor * for any; www.example.com is one";
+            Value::Name(labels.ok_or_else(|| no(text, one))?.to_vec())
         }
     })
 }
@@ -218,11 +214,8 @@ fn address(text: &str, prefix: Option<u8>) -> Result<IpAddr, QueryError> {
         (Some(_), Some((address, bits))) => (address, Some(bits)),
         _ => (text, None),
     };
-    let address: IpAddr = address.parse().map_err(|_| {
-        QueryError(format!(
-            "`{text}` is no IP address, nor * for any; 192.0.2.1 and 2001:db8::1 are addresses"
-        ))
-    })?;
+    let two = "IP address, nor * for any; 192.0.2.1 and 2001:db8::1 are addresses";
+    let address: IpAddr = address.parse().map_err(|_| no(text, two))?;
     let expected = prefix.map(|prefix| u16::from(prefix) * if address.is_ipv4() { 1 } else { 2 });
     match bits.map(|bits| bits.parse().ok()) {
         Some(given) if given != expected => Err(QueryError(format!(
@@ -236,24 +229,23 @@ fn address(text: &str, prefix: Option<u8>) -> Result<IpAddr, QueryError> {
     }
 }
 
+/// Says that a text is no such value.
+fn no(text: &str, what: &str) -> QueryError {
+    QueryError(format!("`{text}` is no {what}"))
+}
+
 fn port(text: &str) -> Result<u16, QueryError> {
-    text.parse().map_err(|_| {
-        QueryError(format!("`{text}` is no port from 0 to 65535, nor * for any; 443 is one"))
-    })
+    text.parse().map_err(|_| no(text, "port from 0 to 65535, nor * for any; 443 is one"))
 }
 
 fn vlan(text: &str) -> Result<u16, QueryError> {
-    text.parse().ok().filter(|&vlan| vlan < 1 << 12).ok_or_else(|| {
-        QueryError(format!("`{text}` is no VLAN from 0 to 4095, none or * for any; 100 is one"))
-    })
+    let one = "VLAN from 0 to 4095, none or * for any; 100 is one";
+    text.parse().ok().filter(|&vlan| vlan < 1 << 12).ok_or_else(|| no(text, one))
 }
 
 fn protocol(text: &str) -> Result<u8, QueryError> {
-    protocol_number(text, false).ok_or_else(|| {
-        QueryError(format!(
-            "`{text}` is no protocol from 0 to 255, nor * for any; 6 and tcp are the same one"
-        ))
-    })
+    let one = "protocol from 0 to 255, nor * for any; 6 and tcp are the same one";
+    protocol_number(text, false).ok_or_else(|| no(text, one))
 }
 
 #[cfg(test)]

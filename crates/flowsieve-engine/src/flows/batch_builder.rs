@@ -38,21 +38,25 @@ impl FlowBatchBuilder {
         Self { shards, ..self }
     }
 
+    /// A packet of which nothing but this is known.
+    #[inline]
+    fn of_flow(&self, key: FlowKey, upper: Upper) -> FlowPacket {
+        let (key, reversed) = if self.bidirectional { key.undirected() } else { (key, false) };
+        let hash = key.hash_with(&self.hasher);
+        FlowPacket { key, hash, bytes: 0, tcp_flags: 0, reversed, vlan: None, upper }
+    }
+
     #[inline]
     fn packet(&self, link: LinkType, frame: &[u8], out: &mut FlowRows) -> Result<(), Skip> {
         let ip = self.decoder.decode(link, frame)?;
         let upper = Upper::of(&ip);
         let key = FlowKey::new(ip.addresses, ip.protocol, upper.ports());
-        let (key, reversed) = if self.bidirectional { key.undirected() } else { (key, false) };
         let number = out.flows.len() as u32;
         out.flows.push(FlowPacket {
-            key,
-            hash: key.hash_with(&self.hasher),
             bytes: ip.bytes,
             tcp_flags: ip.tcp_flags().unwrap_or_default(),
-            reversed,
             vlan: ip.vlan,
-            upper,
+            ..self.of_flow(key, upper)
         });
         if self.decoder.may_have_messages(&ip) {
             // No message is no error: most packets are no DNS traffic.
@@ -79,24 +83,14 @@ impl FlowBatchBuilder {
         }
         let addresses = logged_addresses(entry)?;
         let (protocol, source, destination) = entry.transport.ok_or(Skip::NoTransportInLog)?;
-        let is_answer = match &entry.content {
-            LogContent::Flow(flow) => flow.directions() == [false, true],
-            _ => false,
-        };
+        let is_answer =
+            matches!(&entry.content, LogContent::Flow(flow) if flow.directions() == [false, true]);
         let key = FlowKey::new(addresses, protocol, (source, destination));
         let key = if is_answer { key.reversed() } else { key };
         let (from, to) = key.ports();
-        let (key, reversed) = if self.bidirectional { key.undirected() } else { (key, false) };
+        let upper = if has_ports(protocol) { Upper::Ports(from, to) } else { Upper::Unknown };
         let number = out.flows.len() as u32;
-        out.flows.push(FlowPacket {
-            key,
-            hash: key.hash_with(&self.hasher),
-            bytes: 0,
-            tcp_flags: 0,
-            reversed,
-            vlan: None,
-            upper: if has_ports(protocol) { Upper::Ports(from, to) } else { Upper::Unknown },
-        });
+        out.flows.push(self.of_flow(key, upper));
         let LogContent::Dns { question, is_response } = &entry.content else { return Ok(()) };
         // No question is no error: the flow is there.
         let _ = with_name(log, question, |name| {

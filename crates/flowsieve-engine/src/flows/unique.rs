@@ -96,13 +96,9 @@ impl Seen {
         let Answer::Filter { filter, first, .. } = &mut self.answer else {
             unreachable!("the exact set was given up");
         };
-        match filter.insert(element) {
-            Sighting::First => {
-                *first += 1;
-                true
-            }
-            Sighting::Repeat | Sighting::Unknown => false,
-        }
+        let is_new = filter.insert(element) == Sighting::First;
+        *first += u64::from(is_new);
+        is_new
     }
 
     /// Moves the exact set into a filter, which answers from now on.
