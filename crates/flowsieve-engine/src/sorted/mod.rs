@@ -6,7 +6,7 @@
 
 mod run;
 
-use self::run::{Run, RunReader, RunWriter, refused};
+use self::run::{Run, RunWriter, Source, refused};
 use crate::memory::can_allocate;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +14,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::iter;
-use std::vec;
 
 /// Runs of one size that are merged to one.
 const RUNS_MERGED: usize = 64;
@@ -131,12 +130,15 @@ impl<T: Item> Sorted<T> {
         mut take: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
         self.items.sort_unstable_by_key(T::order);
-        let mut sources: Vec<Source<T, _>> = ordered.map(Source::Ordered).into_iter().collect();
+        let mut sources: Vec<Source<'_, T>> = Vec::new();
+        if let Some(ordered) = ordered {
+            sources.push(Box::new(ordered.map(Ok)));
+        }
         if sources.is_empty() || !self.items.is_empty() {
-            sources.push(Source::Memory(self.items.into_iter()));
+            sources.push(Box::new(self.items.into_iter().map(Ok)));
         }
         for run in self.levels.into_iter().flatten() {
-            sources.push(Source::Run(run.read()?));
+            sources.push(run.read()?);
         }
         merge(sources, &mut take)
     }
@@ -159,8 +161,7 @@ impl<T: Item> Sorted<T> {
             }
             let mut writer = RunWriter::new()?;
             let sources = self.levels[level].drain(..);
-            let sources: io::Result<Vec<Source<T, iter::Empty<T>>>> =
-                sources.map(|run| run.read().map(Source::Run)).collect();
+            let sources: io::Result<Vec<_>> = sources.map(Run::read).collect();
             merge(sources?, &mut |item: T| writer.write(&item))?;
             run = writer.finish()?;
         }
@@ -168,42 +169,23 @@ impl<T: Item> Sorted<T> {
     }
 }
 
-enum Source<T, I> {
-    Ordered(I),
-    Memory(vec::IntoIter<T>),
-    Run(RunReader),
-}
-
-impl<T: Item, I: Iterator<Item = T>> Source<T, I> {
-    fn next(&mut self) -> io::Result<Option<T>> {
-        match self {
-            Self::Ordered(items) => Ok(items.next()),
-            Self::Memory(items) => Ok(items.next()),
-            Self::Run(run) => run.read(),
-        }
-    }
-}
-
 /// Takes sorted sources in order.
-fn merge<T: Item, I: Iterator<Item = T>, E: From<io::Error>>(
-    mut sources: Vec<Source<T, I>>,
+fn merge<T: Item, E: From<io::Error>>(
+    mut sources: Vec<Source<'_, T>>,
     take: &mut impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
     if let [source] = &mut sources[..] {
-        while let Some(item) = source.next()? {
-            take(item)?;
-        }
-        return Ok(());
+        return source.try_for_each(|item| take(item?));
     }
     let mut heads = Vec::with_capacity(sources.len());
     let mut heap = BinaryHeap::with_capacity(sources.len());
     for (number, source) in sources.iter_mut().enumerate() {
-        let head = source.next()?;
+        let head = source.next().transpose()?;
         heap.extend(head.as_ref().map(|item| Reverse((item.order(), number))));
         heads.push(head);
     }
     while let Some(Reverse((_, number))) = heap.pop() {
-        let next = sources[number].next()?;
+        let next = sources[number].next().transpose()?;
         heap.extend(next.as_ref().map(|item| Reverse((item.order(), number))));
         let item = std::mem::replace(&mut heads[number], next);
         take(item.expect("a source on the heap has a head"))?;

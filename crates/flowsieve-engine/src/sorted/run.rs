@@ -25,22 +25,19 @@ pub(super) struct RunWriter {
     item: Vec<u8>,
 }
 
-/// Reads them again.
-pub(super) struct RunReader {
-    from: BufReader<File>,
-    left: u64,
-    item: Vec<u8>,
-}
+/// Items in order.
+pub(super) type Source<'a, T> = Box<dyn Iterator<Item = io::Result<T>> + 'a>;
 
 impl Run {
-    pub(super) fn read(mut self) -> io::Result<RunReader> {
+    pub(super) fn read<'a, T: DeserializeOwned + 'a>(mut self) -> io::Result<Source<'a, T>> {
         self.file.rewind().map_err(|error| explained(&error))?;
         ask_for_buffer()?;
-        Ok(RunReader {
-            from: BufReader::with_capacity(BUFFER, self.file),
-            left: self.items,
-            item: Vec::new(),
-        })
+        let mut from = BufReader::with_capacity(BUFFER, self.file);
+        let mut item = Vec::new();
+        Ok(Box::new((0..self.items).map(move |_| {
+            fill(&mut item, &mut from).map_err(|error| explained(&error))?;
+            postcard::from_bytes(&item).map_err(io::Error::other)
+        })))
     }
 }
 
@@ -70,23 +67,12 @@ impl RunWriter {
     }
 }
 
-impl RunReader {
-    pub(super) fn read<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        self.left -= 1;
-        self.fill().map_err(|error| explained(&error))?;
-        let item = postcard::from_bytes(&self.item);
-        item.map(Some).map_err(io::Error::other)
-    }
-
-    fn fill(&mut self) -> io::Result<()> {
-        let mut length = [0; 4];
-        self.from.read_exact(&mut length)?;
-        self.item.resize(u32::from_le_bytes(length) as usize, 0);
-        self.from.read_exact(&mut self.item)
-    }
+/// Reads the bytes of the next item.
+fn fill(item: &mut Vec<u8>, from: &mut impl Read) -> io::Result<()> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    item.resize(u32::from_le_bytes(length) as usize, 0);
+    from.read_exact(item)
 }
 
 /// Whether there is memory for a buffer: files are used where memory is short, and a buffer that
