@@ -7,7 +7,6 @@
 use super::slice_set::SliceSet;
 use super::time_slice::SliceGrid;
 use crate::elements::{Cursor, ElementBatch, ElementColumns};
-use crate::hashing::Digest;
 use crate::memory::allocatable;
 use crate::sorted::{Item, Sorted};
 use serde::de::DeserializeOwned;
@@ -159,22 +158,14 @@ impl<'a> BySlice<'a> {
         from: &ElementColumns,
         elements: Range<usize>,
     ) -> io::Result<()> {
-        let arity = self.arity;
         self.gathered.add(slice, |block| {
             if block.packets == 0 {
                 block.time_ns = time_ns;
             }
             block.packets += packets;
-            let attributes = if from.attributes.is_empty() { 0 } else { arity };
-            let mut bytes = 0;
-            for element in elements {
-                block.elements.push_from(from, element, arity);
-                bytes += (1 + attributes) * size_of::<Digest>();
-                if !from.keys.is_empty() {
-                    bytes += from.keys.get(element).len() + size_of::<u32>();
-                }
-            }
-            bytes
+            let before = block.elements.bytes();
+            block.elements.extend_from(from, elements, self.arity);
+            block.elements.bytes() - before
         })
     }
 

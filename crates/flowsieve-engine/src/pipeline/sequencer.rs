@@ -336,7 +336,7 @@ impl<S: Stage> Sequencer<S> {
         *packets += 1;
         let before = columns.bytes();
         let mut put = |from: &ElementColumns, elements: Range<usize>| {
-            elements.for_each(|element| columns.push_from(from, element, self.arity));
+            columns.extend_from(from, elements, self.arity);
         };
         match batch.shards() {
             Some(parts) => parts.iter_mut().for_each(|part| {
