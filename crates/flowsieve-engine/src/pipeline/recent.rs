@@ -34,7 +34,8 @@ pub(super) struct Recent {
     /// Those whose rows the sink does not have.
     unshown: BTreeSet<i64>,
     bytes: u64,
-    file: Option<JournalFile>,
+    /// The file that is written to.
+    file: Option<SharedFile>,
 }
 
 struct Closed {
@@ -46,11 +47,6 @@ struct Closed {
 }
 
 type SharedFile = Rc<RefCell<SpooledTempFile>>;
-
-struct JournalFile {
-    file: SharedFile,
-    bytes: u64,
-}
 
 /// Where a journal stands. The file lives as long as a journal in it does.
 struct Extent {
@@ -145,23 +141,13 @@ impl Recent {
 
     fn write(&mut self, journal: &Journal) -> io::Result<Extent> {
         let encoded = postcard::to_extend(journal, Vec::new()).map_err(io::Error::other)?;
-        let current = self.file.take().filter(|file| file.bytes < FILE_BYTES);
-        let current = current.unwrap_or_else(|| JournalFile {
-            file: Rc::new(RefCell::new(SpooledTempFile::new(FILE_BYTES_IN_MEMORY))),
-            bytes: 0,
-        });
-        let extent = Extent {
-            file: Rc::clone(&current.file),
-            offset: current.bytes,
-            bytes: encoded.len() as u64,
-        };
-        {
-            let mut file = current.file.borrow_mut();
-            file.seek(SeekFrom::Start(extent.offset))?;
-            file.write_all(&encoded)?;
-        }
-        self.file = Some(JournalFile { bytes: current.bytes + extent.bytes, ..current });
-        Ok(extent)
+        let new = || Rc::new(RefCell::new(SpooledTempFile::new(FILE_BYTES_IN_MEMORY)));
+        let file = self.file.take().unwrap_or_else(new);
+        let offset = file.borrow_mut().seek(SeekFrom::End(0))?;
+        file.borrow_mut().write_all(&encoded)?;
+        let bytes = encoded.len() as u64;
+        self.file = (offset + bytes < FILE_BYTES).then(|| Rc::clone(&file));
+        Ok(Extent { file, offset, bytes })
     }
 }
 
