@@ -1,6 +1,6 @@
 //! Reads a capture, decodes it and extracts its elements, and checks what must hold on the way.
 
-use flowsieve::decode::{Decoder, Headers, Tunnel, ip_bytes, vlan_ids};
+use flowsieve::decode::{Decoder, Headers, Tunnel, vlan_ids};
 use flowsieve::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use flowsieve::hashing::{Digest, Digester};
 use flowsieve::trace::{Capture, InputFormat, MAX_BATCH, TraceBatch, TraceError, TraceErrorKind};
@@ -83,7 +83,7 @@ pub(crate) fn read_from(
                         outer.decode(packet.link, frame).is_ok()
                             || inner.decode(packet.link, frame).is_err()
                     );
-                    if let Ok(ip) = ip_bytes(packet.link, frame) {
+                    if let Ok(ip) = Decoder::new(Tunnel::Outer).ip_bytes(packet.link, frame) {
                         assert!(ip.bytes.len() <= frame.len());
                     }
                     assert!(vlan_ids(packet.link, frame).count() <= frame.len() / 4);

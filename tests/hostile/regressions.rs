@@ -2,7 +2,7 @@
 
 use super::chain::read;
 use super::samples::{all, compress};
-use flowsieve::decode::{Skip, ip_bytes};
+use flowsieve::decode::{Decoder, Skip, Tunnel};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{
     CountingSpec, ElementDigests, FilterSpec, IndexMap, MatrixSpec, Refill, ScalableSpec,
@@ -68,10 +68,13 @@ fn a_packet_in_a_frame_with_a_trailer_is_where_it_is_said_to_be() {
     frame.extend([0, 59, 6, 0x40, 0x45, 0x45]);
     frame.extend([0x45; 55]);
     frame.push(2);
-    let found = ip_bytes(LinkType::ETHERNET, &frame).unwrap();
+    let found = Decoder::new(Tunnel::Outer).ip_bytes(LinkType::ETHERNET, &frame).unwrap();
     assert_eq!((found.offset, found.bytes.len()), (18, 55));
     assert_eq!(&frame[found.offset..][..found.bytes.len()], found.bytes);
-    assert_eq!(ip_bytes(LinkType::ETHERNET, &frame[..18]), Err(Skip::CutShort));
+    assert_eq!(
+        Decoder::new(Tunnel::Outer).ip_bytes(LinkType::ETHERNET, &frame[..18]),
+        Err(Skip::CutShort)
+    );
 }
 
 /// A filter was saved with one lost increment more than the reader allows, if it was read with the
