@@ -40,7 +40,7 @@ pub(super) fn findings(from: String, problems: Vec<String>) -> Experiment {
     let mut found = Experiment::new([from]);
     found.remarks.extend(problems.first().map(|first| {
         let captures = if problems.len() == 1 { "capture was" } else { "captures were" };
-        format!("{} {captures} not read to the end; {first}.", problems.len())
+        format!("{} {captures} not read in full; {first}.", problems.len())
     }));
     found.problems = problems;
     found

@@ -474,8 +474,8 @@ fn interval(row: &VerdictRow, judged: &PairJudgement, number: usize) -> String {
     }
 }
 
-/// A mean and its interval in per cent, with as many decimals as the interval is narrow. Without an
-/// interval its ends are empty.
+/// A mean and its interval in per cent, with as many decimals as the interval is narrow, and as a
+/// small mean needs. Without an interval its ends are empty.
 pub(super) fn in_percent(interval: Interval) -> [String; 3] {
     let Interval { value, low, high } = interval;
     let half = (high - low) * 50.0;
@@ -483,7 +483,8 @@ pub(super) fn in_percent(interval: Interval) -> [String; 3] {
         let ends = if half == 0.0 { bare(value) } else { String::new() };
         return [bare(value), ends.clone(), ends];
     }
-    [value, low.max(0.0), high].map(|share| as_narrow_as(half, share))
+    let narrow = if value > 0.0 { half.min(value * 100.0) } else { half };
+    [value, low.max(0.0), high].map(|share| as_narrow_as(narrow, share))
 }
 
 /// A share in per cent, with as many decimals as half of its interval is narrow.
@@ -611,6 +612,8 @@ mod tests {
         assert_eq!(of(0.494_6, 0.004_4), "49.5 49.0 49.9");
         assert_eq!(of(0.000_26, 0.000_22), "0.03 0.00 0.05");
         assert_eq!(of(0.075, 0.0), "7.5 7.5 7.5");
+        let small = Interval { value: 0.004_7, low: 0.002_2, high: 0.033 };
+        assert_eq!(in_percent(small), ["0.5", "0.2", "3.3"]);
         let none = Interval { value: 0.1, low: f64::NEG_INFINITY, high: f64::INFINITY };
         assert_eq!(in_percent(none), ["10", "", ""]);
         let range = |low: f64, high: f64| points(Interval { value: 0.0, low, high });

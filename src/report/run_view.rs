@@ -49,7 +49,7 @@ pub(super) fn shortcomings(inputs: &[InputResult], interrupted: bool) -> Vec<Str
     let mut errors = inputs.iter().filter_map(|input| input.error.as_ref());
     let unread = errors.next().map(|first| {
         let inputs = counted(1 + errors.count() as u64, "input was", "inputs were");
-        format!("{inputs} not read to the end; {first}")
+        format!("{inputs} not read in full; {first}")
     });
     interrupted.then(|| INTERRUPTED.to_owned()).into_iter().chain(unread).collect()
 }
@@ -60,7 +60,7 @@ pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> 
     warnings.extend(interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
     for input in inputs {
         if let Some(error) = &input.error {
-            warnings.push(Block::Warning(format!("reading stopped early: {error}")));
+            warnings.push(Block::Warning(format!("not read in full: {error}")));
         }
         if input.times_out_of_range > 0 {
             let packets = counted(input.times_out_of_range, "packet", "packets");
@@ -123,7 +123,7 @@ pub(super) fn input_columns() -> Columns<InputResult> {
         times_out_of_range = input.times_out_of_range,
             "packets with times outside 1677 to 2262, which count at its nearer end";
         error = input.error.as_ref().map(ToString::to_string),
-            "why reading stopped early, in a sentence";
+            "why it was not read in full, in a sentence";
     }
 }
 

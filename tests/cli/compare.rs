@@ -178,9 +178,9 @@ fn captures_compared_one_by_one_say_what_was_not_read() {
     let is_whole: Vec<_> = inputs.iter().map(|it| (&it["path"], it["error"].is_null())).collect();
     assert_eq!(is_whole, [(&json!(empty), false), (&json!(CAPTURE), true), (&json!(cut), false)]);
     assert_eq!(document["captures"].as_array().unwrap().len(), 2);
-    assert!(run(&[]).contains("2 inputs were not read to the end; "));
+    assert!(run(&[]).contains("2 inputs were not read in full; "));
     let page = fs::read_to_string(html).unwrap();
-    assert_eq!(page.matches("Reading stopped early: ").count(), 2, "{page}");
+    assert_eq!(page.matches("Not read in full: ").count(), 2, "{page}");
     let whole = flowsieve(&[&line[..], &["--format", "json", CAPTURE]].concat()).done();
     let document: Value = serde_json::from_str(&whole).unwrap();
     assert_eq!(document["totals"], json!({ "interrupted": false, "complete": true }));

@@ -191,7 +191,7 @@ fn a_capture_that_is_cut_is_listed_up_to_the_cut() {
         let run = feed(shape, &bytes[..cut]);
         assert_eq!(run.code, Some(1));
         assert!(run.sentence().contains("record of packet 5001"), "{}", run.err);
-        let (table, line) = run.out.split_once("1 input was not read to the end; ").unwrap();
+        let (table, line) = run.out.split_once("1 input was not read in full; ").unwrap();
         assert!(line.contains("record of packet 5001"), "{line}");
         assert_eq!(table, feed(shape, whole).done());
         assert!(run.out.contains("5,000 packets"));

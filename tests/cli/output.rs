@@ -81,6 +81,19 @@ fn a_name_that_promises_compression_is_refused() {
 }
 
 #[test]
+fn a_name_that_promises_no_rows_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, remedy) in [("r.HTML", "--html"), ("r.pcapng", "-w of dedup"), ("r.xlsx", ".csv")] {
+        let path = folder.path().join(name);
+        let line = ["count", "traces/netns-dns.pcap", "-o", path.to_str().unwrap()];
+        let run = flowsieve(&line);
+        assert_eq!(run.code, Some(2), "{}", run.err);
+        assert!(run.err.contains(remedy), "{}", run.err);
+    }
+    assert!(names_in(folder.path()).is_empty());
+}
+
+#[test]
 fn an_export_without_rows_says_why() {
     let line = ["export", "--element", "dns", "--where", "tcp port 80"];
     let run = flowsieve(&[&line[..], &["traces/netns-web-loss.pcap"]].concat());

@@ -164,7 +164,7 @@ fn a_page_begins_with_warnings() {
     let html = fs::read_to_string(&page).unwrap();
     let head = &html[..html.find("<main>").unwrap()];
     let warnings = &head[head.find("class=\"warnings\"").unwrap()..];
-    assert!(warnings.contains("Reading stopped early: "), "{warnings}");
+    assert!(warnings.contains("Not read in full: "), "{warnings}");
     // The headline has no count that is not reliable.
     let line = ["traces/generated.pcap", "--html", page_name, "--no-exact"];
     let full = ["--filter", "cbfm", "--memory", "16", "--shards", "1"];

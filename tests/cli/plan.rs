@@ -270,7 +270,7 @@ fn a_plan_says_which_sample_was_not_read_to_its_end() {
         // The other one is still measured on its filters.
         assert!(document["reason"].as_str().unwrap().contains("measured rate"), "{document}");
         let table = run(&[]).out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(table.contains("1 input was not read to the end; "), "{table}");
+        assert!(table.contains("1 input was not read in full; "), "{table}");
     }
     let document = plan(&["--sample", capture]);
     assert_eq!(document["sample"]["complete"], true);

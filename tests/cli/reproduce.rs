@@ -121,7 +121,7 @@ fn captures_that_are_not_read_to_their_ends_are_named() {
     assert_eq!(document["complete"], false);
     let remarks = document["experiments"][0]["remarks"].as_array().unwrap();
     assert!(remarks[0].as_str().unwrap().starts_with("Real captures: "), "{remarks:?}");
-    let mark = format!("2 captures were not read to the end; {cut}: ");
+    let mark = format!("2 captures were not read in full; {cut}: ");
     assert!(remarks[1].as_str().unwrap().starts_with(&mark), "{remarks:?}");
 }
 

@@ -341,10 +341,10 @@ fn tables_say_which_input_was_not_read_to_its_end() {
             table.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         let one = table(&[text(&cut)]);
-        let mark = format!("1 input was not read to the end; {}: ", text(&cut));
+        let mark = format!("1 input was not read in full; {}: ", text(&cut));
         assert_eq!(one.matches(&mark).count(), 1, "{line}: {one}");
         let two = table(&[text(&cut), text(&empty)]);
-        let mark = "2 inputs were not read to the end; ";
+        let mark = "2 inputs were not read in full; ";
         assert_eq!(two.matches(mark).count(), 1, "{line}: {two}");
     }
     assert!(!flowsieve(&["count", "traces/netns-dns.pcap"]).done().contains("to the end"));

@@ -46,7 +46,7 @@ fn generated_traffic_says_that_captures_could_not_be_read() {
         let experiment = entry.run(&settings).unwrap();
         let [problem] = &experiment.problems[..] else { panic!("{:?}", experiment.problems) };
         assert!(experiment.remarks[0].contains(", as far as they could be read: "), "{name}");
-        assert_eq!(experiment.remarks[1], format!("1 capture was not read to the end; {problem}."));
+        assert_eq!(experiment.remarks[1], format!("1 capture was not read in full; {problem}."));
     }
 }
 

@@ -125,7 +125,7 @@ pub struct InputPart {
     pub latest_ns: Option<i64>,
     /// It could not be read at all: packets that another attempt found do not count.
     pub is_unread: bool,
-    /// Why reading stopped early, if it did.
+    /// Why it was not read in full, if it was not.
     pub error: Option<String>,
 }
 

@@ -20,7 +20,7 @@ pub struct InputResult {
     pub unread_bytes: u64,
     /// Packets whose times are outside 1677 to 2262. They count at the nearest time in that range.
     pub times_out_of_range: u64,
-    /// Why reading it stopped early, if it did.
+    /// Why it was not read in full, if it was not.
     pub error: Option<TraceError>,
     /// Sentences about what is uncertain.
     #[doc(hidden)]
