@@ -178,35 +178,35 @@ impl Segment {
     /// Checks what all readers rely on.
     pub(super) fn check(&self, captures: &[CaptureEntry]) -> Result<(), &'static str> {
         let mut ids = HashSet::new();
-        if captures.iter().any(|entry| entry.id >= MOST || !ids.insert(entry.id)) {
-            return Err("the numbers of its captures are wrong");
-        }
+        let are_right = captures.iter().all(|entry| entry.id < MOST && ids.insert(entry.id));
+        ensure(are_right, "the numbers of its captures are wrong")?;
         let sizes = captures.iter().flat_map(|entry| {
             let stored = entry.regions.iter().map(Region::stored);
             stored.chain([entry.bytes, entry.packets])
         });
-        if sizes.fold(0, u64::saturating_add) >= MOST {
-            return Err("its captures are larger than any can be");
-        }
-        if captures.iter().any(|entry| entry.path.as_os_str().len() > MOST_PATH) {
-            return Err("the path of a capture is longer than any can be");
-        }
+        let size = sizes.fold(0, u64::saturating_add);
+        ensure(size < MOST, "its captures are larger than any can be")?;
+        let can_be = captures.iter().all(|entry| entry.path.as_os_str().len() <= MOST_PATH);
+        ensure(can_be, "the path of a capture is longer than any can be")?;
         for region in captures.iter().flat_map(|entry| &entry.regions) {
             let Some(part) = self.parts.iter().find(|part| part.node == region.node) else {
                 return Err("a region is in no node");
             };
-            if region.flows.saturating_add(region.dns) > MOST_RECORDS {
-                return Err("a region has more records than any can have");
-            }
+            let records = region.flows.saturating_add(region.dns);
+            ensure(records <= MOST_RECORDS, "a region has more records than any can have")?;
             let FilterPlace { file, offset, bytes } = region.filters;
             let end = bytes.into_iter().fold(offset, u64::saturating_add);
             let mut files = part.region_filters.iter();
-            if !files.any(|&(number, mark)| number == file && end <= mark.bytes) {
-                return Err("the filters of a region are in no file");
-            }
+            let are_there = files.any(|&(number, mark)| number == file && end <= mark.bytes);
+            ensure(are_there, "the filters of a region are in no file")?;
         }
         Ok(())
     }
+}
+
+/// Returns `otherwise` as an error unless something holds.
+fn ensure(holds: bool, otherwise: &'static str) -> Result<(), &'static str> {
+    if holds { Ok(()) } else { Err(otherwise) }
 }
 
 /// A capture that was indexed.
@@ -358,51 +358,37 @@ impl Catalog {
 
     /// Checks what all readers rely on.
     pub(super) fn check(&self) -> Result<(), &'static str> {
-        if self.nodes.is_empty() {
-            return Err("it has no node");
-        }
+        ensure(!self.nodes.is_empty(), "it has no node")?;
         let mut folders = HashSet::new();
-        if !self.nodes.iter().all(|node| node.goes_down() && folders.insert(&node.folder)) {
-            return Err("the folder of a node is not one");
-        }
-        if self.settings.region_ns <= 0 {
-            return Err("its regions have no length");
-        }
-        if self.settings.dns_ports.len() > MOST_PORTS {
-            return Err("it has more DNS ports than there are");
-        }
+        let mut nodes = self.nodes.iter();
+        let are_folders = nodes.all(|node| node.goes_down() && folders.insert(&node.folder));
+        ensure(are_folders, "the folder of a node is not one")?;
+        ensure(self.settings.region_ns > 0, "its regions have no length")?;
+        let ports = self.settings.dns_ports.len();
+        ensure(ports <= MOST_PORTS, "it has more DNS ports than there are")?;
         // A file that many segments name would be read into memory for each of them.
         let mut numbers = HashSet::new();
-        if !self.segments.iter().all(|segment| numbers.insert(segment.file.0)) {
-            return Err("two segments have one file");
-        }
-        if self.generation >= MOST || self.next >= MOST {
-            return Err("it counts further than any index");
-        }
+        let are_new = self.segments.iter().all(|segment| numbers.insert(segment.file.0));
+        ensure(are_new, "two segments have one file")?;
+        ensure(self.generation.max(self.next) < MOST, "it counts further than any index")?;
         // Sums of these cannot overflow.
         let mut total: u64 = 0;
         for Segment { file, captures, captures_in_part, parts, .. } in &self.segments {
             let mut nodes = HashSet::new();
             let is_node =
                 |part: &SegmentPart| part.node < self.nodes.len() && nodes.insert(part.node);
-            if !parts.iter().all(is_node) {
-                return Err("a part of a segment is in no node");
-            }
+            ensure(parts.iter().all(is_node), "a part of a segment is in no node")?;
             let files =
                 parts.iter().flat_map(|part| part.region_filters.iter().chain([&part.filter]));
             let files = files.chain([file]);
-            if files.clone().any(|&(number, _)| number >= self.next) {
-                return Err("a file has a number that was not given yet");
-            }
+            let are_given = files.clone().all(|&(number, _)| number < self.next);
+            ensure(are_given, "a file has a number that was not given yet")?;
             let of_parts = parts.iter().flat_map(|part| [part.regions, part.bytes]);
             let counts = of_parts.chain([*captures, *captures_in_part]);
             let bytes = files.map(|(_, mark)| mark.bytes);
             total = counts.chain(bytes).fold(total, u64::saturating_add);
         }
-        if total >= MOST {
-            return Err("it holds more than any index");
-        }
-        Ok(())
+        ensure(total < MOST, "it holds more than any index")
     }
 
     /// Returns a number that no file has.
