@@ -11,7 +11,7 @@ use flowsieve::trace::StopFlag;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -101,8 +101,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The output of a command, read as it comes.
 struct Output {
     pieces: Receiver<Vec<u8>>,
-    piece: Vec<u8>,
-    at: usize,
+    piece: Cursor<Vec<u8>>,
     stage: Arc<Stage>,
     /// Function that gets the bytes read, the packets seen, and the total bytes if known.
     progress: Option<Py<PyAny>>,
@@ -114,15 +113,6 @@ struct Output {
 }
 
 impl Output {
-    fn new(
-        pieces: Receiver<Vec<u8>>,
-        piece: Vec<u8>,
-        stage: Arc<Stage>,
-        progress: Option<Py<PyAny>>,
-    ) -> Self {
-        Self { pieces, piece, at: 0, stage, progress, is_alone: false, raised: None }
-    }
-
     /// Lets Python handle signals, and reports progress.
     fn tick(&mut self) -> io::Result<()> {
         if self.is_alone {
@@ -149,9 +139,9 @@ impl Output {
 
     /// Waits for a piece; returns whether there is one.
     fn wait(&mut self) -> io::Result<bool> {
-        while self.at == self.piece.len() {
+        while self.piece.position() == self.piece.get_ref().len() as u64 {
             match self.pieces.recv_timeout(TICK) {
-                Ok(piece) => (self.piece, self.at) = (piece, 0),
+                Ok(piece) => self.piece = Cursor::new(piece),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.tick()?;
                     return Ok(false);
@@ -165,13 +155,7 @@ impl Output {
 
 impl Read for Output {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if !self.wait()? {
-            return Ok(0);
-        }
-        let length = buffer.len().min(self.piece.len() - self.at);
-        buffer[..length].copy_from_slice(&self.piece[self.at..][..length]);
-        self.at += length;
-        Ok(length)
+        if self.wait()? { self.piece.read(buffer) } else { Ok(0) }
     }
 }
 
@@ -527,8 +511,16 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn begin(output: Output, worker: Worker) -> Self {
-        let stage = Arc::clone(&output.stage);
+    fn begin(
+        pieces: Receiver<Vec<u8>>,
+        piece: Vec<u8>,
+        stage: Arc<Stage>,
+        progress: Option<Py<PyAny>>,
+        worker: Worker,
+    ) -> Self {
+        let (piece, of_output) = (Cursor::new(piece), Arc::clone(&stage));
+        let output =
+            Output { pieces, piece, stage: of_output, progress, is_alone: false, raised: None };
         let command = Command {
             state: State::Begun(output),
             worker,
@@ -555,8 +547,7 @@ impl Run {
         let all: Vec<OsString> = all.collect();
         let builder = Builder::new().name("flowsieve".to_owned());
         let thread = builder.spawn(move || run_for(Arc::new(taker), all))?;
-        let output = Output::new(pieces, Vec::new(), stage, progress);
-        Ok(Self::begin(output, Worker::Running(thread)))
+        Ok(Self::begin(pieces, Vec::new(), stage, progress, Worker::Running(thread)))
     }
 
     /// Creates a command that has ended, from its output, its messages, and whether all inputs were
@@ -565,8 +556,7 @@ impl Run {
     fn over(output: Vec<u8>, said: Vec<Said>, is_complete: bool) -> Self {
         let (_, pieces) = sync_channel(0);
         let stage = Arc::new(Stage { said: Mutex::new(said), ..Stage::default() });
-        let output = Output::new(pieces, output, stage, None);
-        Self::begin(output, Worker::Done(is_complete))
+        Self::begin(pieces, output, stage, None, Worker::Done(is_complete))
     }
 
     /// Returns the next rows, or None once at the end.
