@@ -10,10 +10,10 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use flowsieve::cli::{DividedPlan, DividedRun, Failure, Place, captures_of, conclude};
 use flowsieve::distributed::{
-    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Outline, PacketPlace, Piece,
-    PieceError, PiecePlan, PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums,
-    RowTally, ShardCount, ShardFlows, ShardRows, ShardTally, ShardWhole, SlicePart, SliceRanking,
-    SliceSums, WholePart, WholeTally, WireFormat, divide, divide_by, grid_of,
+    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, PacketPlace, Piece, PieceError,
+    PiecePlan, PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums, RowTally,
+    ShardCount, ShardFlows, ShardRows, ShardTally, ShardWhole, SlicePart, SliceRanking, SliceSums,
+    WholePart, WholeTally, WireFormat, divide, divide_by, grid_of,
 };
 use flowsieve::export::{ExportRows, ExportSink as _};
 use flowsieve::flows::FlowSink as _;
@@ -21,7 +21,7 @@ use flowsieve::output::{
     CountParameters, CountReport, FlowParameters, FlowReport, RecordBatches, ReportFormat,
     TerminalStyle,
 };
-use flowsieve::pipeline::{Align, CountSummary, InputResult, PlanError, SliceGrid, Totals};
+use flowsieve::pipeline::{Align, CountSummary, InputResult, SliceGrid, Totals};
 use flowsieve::report::{ExportParameters, ExportReport, TopReport};
 use flowsieve::selection::{SelectedPart, TimeBound};
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag, TraceError, TraceErrorKind};
@@ -59,19 +59,6 @@ struct Job {
     /// Everything that the result depends on, including defaults. A process that understands the
     /// words differently refuses the run.
     parameters: Map<String, Value>,
-}
-
-/// A plan with the number of shards of its run.
-struct Sharded<'a>(&'a DividedPlan, Option<u32>);
-
-impl PiecePlan for Sharded<'_> {
-    fn check(&self) -> Result<(), PlanError> {
-        self.0.check()
-    }
-
-    fn outline(&self) -> Outline<'_> {
-        self.0.outline().in_shards(self.1)
-    }
 }
 
 /// A file that Python reads.
@@ -364,8 +351,8 @@ impl DividedJob {
                 OpenPiece::open(&plan, &Piece { input: 0, ..piece.clone() })
             }),
         };
-        let plan = Sharded(&self.plan, self.job.shards);
-        let reader = PieceReader::begin(&plan, self.grid, &piece, opened, budget);
+        let plan = self.plan.outline().in_shards(self.job.shards);
+        let reader = PieceReader::begin(plan, self.grid, &piece, opened, budget);
         let reader = reader.map_err(explained)?;
         Ok(PartsOfPiece { reader: Mutex::new(Some(reader)) })
     }

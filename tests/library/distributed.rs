@@ -963,7 +963,7 @@ fn a_reader_of_any_kind_makes_the_same_parts() {
         let source = Box::new(&bytes[begin..]);
         let range = head().range(source, range, piece.start).unwrap();
         let open = OpenPiece::range(range, piece.start);
-        let mut ours = PieceReader::begin(&plan, grid, &piece, Ok(open), 10_000).unwrap();
+        let mut ours = PieceReader::begin(plan.outline(), grid, &piece, Ok(open), 10_000).unwrap();
         let mut theirs = PieceReader::open(&plan, grid, &piece, 10_000).unwrap();
         assert!(ours.by_ref().eq(theirs.by_ref()));
         assert_eq!(ours.finish().unwrap(), theirs.finish().unwrap());

@@ -46,6 +46,11 @@ impl PieceError {
         Self::Mismatch(what.to_owned())
     }
 
+    /// Checks that parts belong together.
+    pub(super) fn unless(fits: bool, what: &str) -> Result<(), Self> {
+        if fits { Ok(()) } else { Err(Self::mismatch(what)) }
+    }
+
     /// Checks that the tallies have all elements that were read.
     pub(super) fn unless_all(came: u64, read: u64) -> Result<(), Self> {
         if came == read {

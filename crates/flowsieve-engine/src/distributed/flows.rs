@@ -124,12 +124,8 @@ impl FlowSums {
     ///
     /// The shard had one before.
     pub fn shard(&mut self, tally: &FlowTally) -> Result<(), PieceError> {
-        if !self.seen.insert(tally.shard) {
-            return Err(PieceError::Mismatch(format!(
-                "a tally of shard {} came twice",
-                tally.shard
-            )));
-        }
+        let is_new = self.seen.insert(tally.shard);
+        PieceError::unless(is_new, &format!("a tally of shard {} came twice", tally.shard))?;
         self.packets = self.packets.saturating_add(tally.packets);
         let sum = &mut self.totals;
         sum.bytes = sum.bytes.saturating_add(tally.bytes);

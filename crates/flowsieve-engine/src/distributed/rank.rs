@@ -277,17 +277,14 @@ impl<'a> RankingSums<'a> {
             }
             Ranked::Exact(exact) if has_shards => {
                 let before = self.exact.insert(exact.shard, exact);
-                let is_new = before.is_none().then_some(());
-                return is_new.ok_or_else(|| PieceError::mismatch("a shard came twice"));
+                return PieceError::unless(before.is_none(), "a shard came twice");
             }
             _ => return Err(PieceError::mismatch("a ranking is of another plan")),
         };
-        if self.held.as_ref().is_some_and(|last| last.index() >= slice.slice) {
-            return Err(PieceError::mismatch("a slice came after a later one"));
-        }
-        if ranked.keys.len() > self.plan.most_listed() {
-            return Err(PieceError::mismatch("a slice has more keys than are listed"));
-        }
+        let is_later = self.held.as_ref().is_none_or(|last| last.index() < slice.slice);
+        PieceError::unless(is_later, "a slice came after a later one")?;
+        let are_listed = ranked.keys.len() <= self.plan.most_listed();
+        PieceError::unless(are_listed, "a slice has more keys than are listed")?;
         self.elements = self.elements.saturating_add(ranked.elements);
         let before = self.held.replace(ranked);
         self.emit(before, None)
@@ -341,9 +338,8 @@ impl<'a> RankingSums<'a> {
         PieceError::unless_all(self.elements, read)?;
         let mut last = self.held.take();
         if self.plan.outline().shards > 1 {
-            if last.is_none() && !self.exact.is_empty() {
-                return Err(PieceError::mismatch("a shard came without the summary of its slice"));
-            }
+            let has_summary = last.is_some() || self.exact.is_empty();
+            PieceError::unless(has_summary, "a shard came without the summary of its slice")?;
             let exact = self.exact.values().map(|exact| exact.elements);
             PieceError::unless_all(exact.fold(0, u64::saturating_add), read)?;
             last = last.map(|slice| self.with_exact(slice));

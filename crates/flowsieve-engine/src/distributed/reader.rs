@@ -1,7 +1,7 @@
 //! Reads a piece and emits the distinct elements of its slices.
 
 use super::part::FirstSighting;
-use super::plan::Form;
+use super::plan::{Form, Outline};
 use super::wire::append;
 use super::{InputPart, OpenPiece, Piece, PieceError, PiecePlan, SlicePart};
 use crate::elements::{Cursor, ElementBatch};
@@ -64,7 +64,7 @@ impl PieceReader {
         piece: &Piece,
         budget: usize,
     ) -> Result<Self, PieceError> {
-        Self::begin(plan, grid, piece, OpenPiece::open(plan, piece), budget)
+        Self::begin(plan.outline(), grid, piece, OpenPiece::open(plan, piece), budget)
     }
 
     /// Reads a piece that the caller opened, or tried to open: damage is noted with the input.
@@ -74,7 +74,7 @@ impl PieceReader {
     /// As [`Self::open`].
     #[doc(hidden)]
     pub fn begin(
-        plan: &impl PiecePlan,
+        plan: Outline<'_>,
         grid: SliceGrid,
         piece: &Piece,
         opened: Result<OpenPiece, PieceError>,
@@ -99,7 +99,6 @@ impl PieceReader {
             }
             Err(error) => return Err(error),
         };
-        let plan = plan.outline();
         if let (Some(capture), Some(select)) = (&mut capture, plan.trace.selection.select()) {
             capture.select(select);
         }

@@ -142,11 +142,9 @@ impl RowSums {
     ///
     /// The shard had one before.
     pub fn shard(&mut self, tally: &RowTally) -> Result<(), PieceError> {
-        if !self.seen.insert((tally.slice, tally.shard)) {
-            let RowTally { slice, shard, .. } = tally;
-            let what = format!("a tally of shard {shard} of slice {slice} came twice");
-            return Err(PieceError::Mismatch(what));
-        }
+        let RowTally { slice, shard, .. } = *tally;
+        let what = format!("a tally of shard {shard} of slice {slice} came twice");
+        PieceError::unless(self.seen.insert((slice, shard)), &what)?;
         if let (Some(slices), 1..) = (&mut self.slices, tally.rows) {
             slices.insert(tally.slice);
         }

@@ -83,9 +83,8 @@ impl<'a> SliceSums<'a> {
                 end_ns: i64::MIN,
                 ..ClosedSlice::default()
             });
-            if sum.index != tally.slice {
-                return Err(PieceError::mismatch("tallies of several slices came together"));
-            }
+            let is_of_slice = sum.index == tally.slice;
+            PieceError::unless(is_of_slice, "tallies of several slices came together")?;
             self.elements = self.elements.saturating_add(tally.elements);
             sum.packets = sum.packets.saturating_add(tally.packets);
             sum.elements = sum.elements.saturating_add(tally.elements);
@@ -125,9 +124,8 @@ impl<'a> SliceSums<'a> {
         mut slice: ClosedSlice,
         shards: Vec<Option<Counts>>,
     ) -> Result<(), PieceError> {
-        if self.last.is_some_and(|last| last >= slice.index) {
-            return Err(PieceError::mismatch("a slice came after a later one"));
-        }
+        let is_later = self.last.is_none_or(|last| last < slice.index);
+        PieceError::unless(is_later, "a slice came after a later one")?;
         self.last = Some(slice.index);
         if !self.one_slice {
             (slice.start_ns, slice.end_ns) = self.grid.bounds(slice.index);
@@ -150,9 +148,8 @@ impl<'a> SliceSums<'a> {
     pub fn finish(self, mut inputs: Box<CountSummary>) -> Result<CountSummary, PieceError> {
         PieceError::unless_all(self.elements, inputs.totals.elements)?;
         let mut wholes = self.wholes.iter().zip(&self.occupied);
-        if wholes.any(|(whole, &has_elements)| has_elements && whole.is_none()) {
-            return Err(PieceError::mismatch("a shard has no tally of all slices"));
-        }
+        let have_tallies = wholes.all(|(whole, &has_elements)| whole.is_some() || !has_elements);
+        PieceError::unless(have_tallies, "a shard has no tally of all slices")?;
         let (rows, _) = self.collector.finish();
         let spec = self.spec.whole;
         let whole = self.wholes.into_iter();

@@ -83,11 +83,9 @@ impl<'a> TraceOrder<'a> {
         parts: &'a [SlicePart],
         table: &InputTable,
     ) -> Result<Self, PieceError> {
-        if parts.iter().any(|part| part.slice != slice || part.shard != shard) {
-            return Err(PieceError::Mismatch(format!(
-                "a part is not of shard {shard} of slice {slice}"
-            )));
-        }
+        let are_here = parts.iter().all(|part| part.slice == slice && part.shard == shard);
+        let what = format!("a part is not of shard {shard} of slice {slice}");
+        PieceError::unless(are_here, &what)?;
         // By input, piece and number: within an input that is the order of the packets.
         let mut placed: BTreeMap<(u32, u32, u32), (i64, &SlicePart)> = BTreeMap::new();
         for part in parts {

@@ -31,10 +31,8 @@ impl WireFormat for WholePart {
     const NAME: &'static str = "part of all slices";
 
     fn check(&self) -> Result<(), &'static str> {
-        if (0.0..=1.0).contains(&self.missed) && is_level(self.level) {
-            return Ok(());
-        }
-        Err("its numbers cannot be")
+        let can_be = (0.0..=1.0).contains(&self.missed) && is_level(self.level);
+        if can_be { Ok(()) } else { Err("its numbers cannot be") }
     }
 }
 
@@ -80,9 +78,7 @@ impl ShardWhole {
     ///
     /// The part is of another shard, or its elements are invalid.
     pub fn add(&mut self, part: &WholePart) -> Result<(), PieceError> {
-        if part.shard != self.shard {
-            return Err(PieceError::mismatch("a part is of another shard"));
-        }
+        PieceError::unless(part.shard == self.shard, "a part is of another shard")?;
         let Self { whole, .. } = self;
         catch_panic(|| {
             whole.add_part(part.slice, part.missed, part.level, &part.digests);
