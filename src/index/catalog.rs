@@ -257,7 +257,7 @@ impl CaptureEntry {
         if !fs::metadata(file).is_ok_and(is_as_long) {
             return Some(false);
         }
-        let (digest, _) = disk::content_up_to(file, u64::MAX, stop).ok()??;
+        let (digest, _) = disk::content_of(file, stop).ok()??;
         Some(digest == self.digest)
     }
 

@@ -148,12 +148,10 @@ fn check_pages(table: &Table, most: usize) -> Result<(), ParquetError> {
         let mut left = most;
         let mut pages = table.pages(column)?;
         while let Some(page) = pages.peek_next_page()? {
-            left = page
-                .num_levels
-                .map_or(Some(left), |levels| left.checked_sub(levels))
-                .ok_or_else(|| {
-                    ParquetError::General("its pages claim more values than there can be".into())
-                })?;
+            let rest = left.checked_sub(page.num_levels.unwrap_or(0));
+            left = rest.ok_or_else(|| {
+                ParquetError::General("its pages claim more values than there can be".into())
+            })?;
             pages.skip_next_page()?;
         }
     }

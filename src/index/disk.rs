@@ -326,13 +326,9 @@ impl Read for DigestedFile {
     }
 }
 
-/// Returns BLAKE3 of up to `most` bytes of a file, in hexadecimal, and their number.
-pub(super) fn content_up_to(
-    path: &Path,
-    most: u64,
-    stop: &StopFlag,
-) -> Result<Content, IndexError> {
-    DigestedFile::open(path, most)?.content(path, stop)
+/// Returns BLAKE3 of a file, in hexadecimal, and its length.
+pub(super) fn content_of(path: &Path, stop: &StopFlag) -> Result<Content, IndexError> {
+    DigestedFile::open(path, u64::MAX)?.content(path, stop)
 }
 
 #[cfg(test)]
@@ -390,7 +386,7 @@ mod tests {
             bytes[92..96].copy_from_slice(&second.to_le_bytes());
             let path = folder.path().join("capture");
             fs::write(&path, &bytes).unwrap();
-            (Checksum::of(&bytes), content_up_to(&path, 1024, &StopFlag::default()).unwrap())
+            (Checksum::of(&bytes), content_of(&path, &StopFlag::default()).unwrap())
         };
         let (first, second) = (content(1000, 20), content(1019, 1));
         assert_eq!(first.0, second.0);

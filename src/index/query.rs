@@ -55,22 +55,16 @@ impl FromStr for AddressRange {
                 "`{text}` is no address and no prefix; 192.0.2.1, 10.0.0.0/8 and 2001:db8::/32 work"
             )
         };
-        let (address, length) = match text.split_once('/') {
-            Some((address, length)) => (address, Some(length)),
-            None => (text, None),
-        };
+        let parts = text.split_once('/');
+        let (address, length) = parts.map_or((text, None), |(address, of)| (address, Some(of)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let bits = if address.is_ipv4() { 32 } else { 128 };
+        let is_number = |length: &str| length.bytes().all(|byte| byte.is_ascii_digit());
         let length = match length {
-            None => bits,
-            Some(length) if length.bytes().all(|byte| byte.is_ascii_digit()) => {
-                length.parse().map_err(|_| wrong())?
-            }
-            Some(_) => return Err(wrong()),
+            None => Some(bits),
+            Some(length) => length.parse().ok().filter(|&of| of <= bits && is_number(length)),
         };
-        if length > bits {
-            return Err(wrong());
-        }
+        let length = length.ok_or_else(wrong)?;
         let [first, last] = match address {
             IpAddr::V4(address) => {
                 let host = u32::MAX.checked_shr(length).unwrap_or(0);

@@ -49,7 +49,7 @@ fn obstacle(entry: &CaptureEntry, watch: &dyn Watch) -> Option<Added> {
     if let Some(problem) = cannot_be_indexed(path) {
         return Some(Added::Unreadable(problem));
     }
-    match disk::content_up_to(path, u64::MAX, &watch.stop()) {
+    match disk::content_of(path, &watch.stop()) {
         Err(error) => Some(Added::Unreadable(error.to_string())),
         Ok(None) => Some(Added::Interrupted),
         Ok(Some((digest, _))) if digest == entry.digest => None,

@@ -195,7 +195,7 @@ impl IndexWriter {
         let state = disk::state_of(&path);
         let (mut before, mut old) = (None, None);
         if self.may_know(&path) {
-            match disk::content_up_to(&path, u64::MAX, &watch.stop()) {
+            match disk::content_of(&path, &watch.stop()) {
                 Ok(None) => return Ok(Added::Interrupted),
                 Ok(Some(content)) => {
                     old = self.to_read_again(&content.0);

@@ -162,25 +162,21 @@ pub fn divide_by(
         let length = if end < least { None } else { length_of(&source, least) };
         let (length, file) = length.unwrap_or_default();
         let count = end.min(length) / bytes;
-        let divided = count >= first + 2;
-        if !divided {
+        if count < first + 2 {
             pieces.push(Piece { input, range: 0, bytes: None, start: None, part, file: None });
             continue;
         }
-        pieces.extend((first..count).map(|range| Piece {
-            input,
-            range: (range - first) as u32,
-            bytes: Some(
-                (range * bytes).max(begin)..if range + 1 == count {
-                    end
-                } else {
-                    (range + 1) * bytes
-                },
-            ),
-            start:
-                (range == first && begin > 0).then_some(RangeStart { offset: begin, packets: 0 }),
-            part: part.clone(),
-            file: file.clone(),
+        pieces.extend((first..count).map(|range| {
+            let is_known = range == first && begin > 0;
+            let stop = if range + 1 == count { end } else { (range + 1) * bytes };
+            Piece {
+                input,
+                range: (range - first) as u32,
+                bytes: Some((range * bytes).max(begin)..stop),
+                start: is_known.then_some(RangeStart { offset: begin, packets: 0 }),
+                part: part.clone(),
+                file: file.clone(),
+            }
         }));
     }
     pieces
@@ -204,16 +200,13 @@ pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
     let slicing = plan.slicing;
     let first_ns = match (slicing.width_ns, slicing.align) {
         (Some(_), Align::First | Align::Local(_)) => {
-            let (inputs, format) = (plan.trace.sources(), plan.trace.input_format);
             let mut first: Option<(i64, i64)> = None;
-            for input in &inputs {
-                match joins(input, format) {
-                    Ok(Some(here)) if first.is_none_or(|first| here.0 < first.0) => {
-                        first = Some(here);
-                    }
+            for input in &plan.trace.sources() {
+                match joins(input, plan.trace.input_format) {
+                    Ok(here) => first = first.into_iter().chain(here).min_by_key(|first| first.0),
                     Err(error) if is_refusal(&error) => return Err(error.into()),
                     // Damage hides a first packet from one process, too.
-                    _ => {}
+                    Err(_) => {}
                 }
             }
             first.map_or(0, |first| first.1)
