@@ -20,6 +20,11 @@ const PREFETCHED: usize = 64;
 /// the order in which each was first seen. Damaged inputs are no error: their packets up to the
 /// damage count, and the summary says what happened.
 ///
+/// A packet that comes after its slice was closed needs another reading: rows that were written
+/// cannot be changed. Where the sink can begin again it is read anew when late packets were found;
+/// where it cannot, they are looked for before. Inputs that can be read only once have a row for
+/// each late packet.
+///
 /// # Errors
 ///
 /// The plan does not hold, or the sink failed.
@@ -29,10 +34,28 @@ pub fn export(
     watch: &dyn Watch,
 ) -> Result<ExportSummary, RunError> {
     plan.check()?;
-    match plan.what {
-        ExportWhat::Packets => packets(plan, sink, watch),
-        ExportWhat::Elements { .. } => elements(plan, sink, watch),
+    let ExportWhat::Elements { slicing, .. } = plan.what else {
+        return packets(plan, sink, watch);
+    };
+    let can_read_again = !plan.trace.is_stream() && slicing.width_ns.is_some();
+    let looks_before = can_read_again && !sink.can_begin_again();
+    let (before, disordered) =
+        if looks_before { order(plan, slicing, watch)? } else { Default::default() };
+    let (mut summary, disordered) = elements_but(plan, disordered, sink, watch)?;
+    if looks_before {
+        summary.read_after(before);
     }
+    if disordered.is_empty()
+        || !can_read_again
+        || !sink.can_begin_again()
+        || summary.totals.interrupted
+    {
+        return Ok(summary);
+    }
+    sink.begin_again()?;
+    let (mut again, _) = elements_but(plan, disordered, sink, watch)?;
+    again.read_after(summary.inputs);
+    Ok(again)
 }
 
 /// Emits a row for each packet.
@@ -61,41 +84,6 @@ fn packets(
     })?;
     totals.row_packets = totals.rows;
     Ok(summary(inputs, totals, interrupted))
-}
-
-/// Emits a row for each element and slice.
-///
-/// A packet that comes after its slice was closed needs another reading: rows that were written
-/// cannot be changed. Where the sink can begin again it is read anew when late packets were found;
-/// where it cannot, they are looked for before. Inputs that can be read only once have a row for
-/// each late packet.
-fn elements(
-    plan: &ExportPlan,
-    sink: &mut dyn ExportSink,
-    watch: &dyn Watch,
-) -> Result<ExportSummary, RunError> {
-    let ExportWhat::Elements { slicing, .. } = plan.what else {
-        unreachable!("packets are no elements");
-    };
-    let can_read_again = !plan.trace.is_stream() && slicing.width_ns.is_some();
-    let looks_before = can_read_again && !sink.can_begin_again();
-    let (before, disordered) =
-        if looks_before { order(plan, slicing, watch)? } else { Default::default() };
-    let (mut summary, disordered) = elements_but(plan, disordered, sink, watch)?;
-    if looks_before {
-        summary.read_after(before);
-    }
-    if disordered.is_empty()
-        || !can_read_again
-        || !sink.can_begin_again()
-        || summary.totals.interrupted
-    {
-        return Ok(summary);
-    }
-    sink.begin_again()?;
-    let (mut again, _) = elements_but(plan, disordered, sink, watch)?;
-    again.read_after(summary.inputs);
-    Ok(again)
 }
 
 impl ExportSummary {
