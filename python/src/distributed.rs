@@ -541,42 +541,30 @@ impl DividedJob {
     }
 }
 
-/// Batches of rows on their way to a table.
-#[derive(Clone, Default)]
-struct Taken(Arc<Mutex<Vec<RecordBatch>>>);
-
-type TakeBatch = Box<dyn FnMut(RecordBatch) -> io::Result<()> + Send>;
-
-impl Taken {
-    fn taker(&self) -> TakeBatch {
-        let taken = self.clone();
-        Box::new(move |batch| {
-            locked(&taken.0).push(batch);
-            Ok(())
-        })
-    }
-
-    /// Returns the rows with the columns of their places appended, by which an engine sorts them.
-    fn placed<P>(self, schema: &Schema, places: &[P], columns: &[PlaceColumn<P>]) -> Table {
-        let fields = schema.fields().iter().cloned();
-        let behind =
-            columns.iter().map(|(name, _)| Arc::new(Field::new(*name, DataType::Int64, false)));
-        let schema = Arc::new(Schema::new(fields.chain(behind).collect::<Vec<_>>()));
-        let mut first = 0;
-        let taken = std::mem::take(&mut *locked(&self.0));
-        let batches = taken.into_iter().map(|batch| {
-            let places = &places[first..first + batch.num_rows()];
-            first += batch.num_rows();
-            let behind = columns.iter().map(|(_, number)| -> ArrayRef {
-                Arc::new(Int64Array::from_iter_values(places.iter().map(number)))
-            });
-            let columns = batch.columns().iter().cloned().chain(behind);
-            RecordBatch::try_new(Arc::clone(&schema), columns.collect())
-                .expect("columns of one length")
+/// Returns a table of these rows with the columns of their places appended, by which an engine sorts
+/// them.
+fn placed<P>(
+    rows: Vec<RecordBatch>,
+    schema: &Schema,
+    places: &[P],
+    columns: &[PlaceColumn<P>],
+) -> Table {
+    let fields = schema.fields().iter().cloned();
+    let behind =
+        columns.iter().map(|(name, _)| Arc::new(Field::new(*name, DataType::Int64, false)));
+    let schema = Arc::new(Schema::new(fields.chain(behind).collect::<Vec<_>>()));
+    let mut first = 0;
+    let batches = rows.into_iter().map(|batch| {
+        let places = &places[first..first + batch.num_rows()];
+        first += batch.num_rows();
+        let behind = columns.iter().map(|(_, number)| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(places.iter().map(number)))
         });
-        let batches = batches.collect();
-        Table::new(schema, batches)
-    }
+        let columns = batch.columns().iter().cloned().chain(behind);
+        RecordBatch::try_new(Arc::clone(&schema), columns.collect()).expect("columns of one length")
+    });
+    let batches = batches.collect();
+    Table::new(schema, batches)
 }
 
 /// A column of places: its name, and the number in it.
@@ -605,15 +593,19 @@ fn table_of_flows<T>(
     parameters: &FlowParameters,
     list: impl FnOnce(&mut dyn FnMut(PlacedFlow) -> io::Result<()>) -> Result<T, PieceError>,
 ) -> Result<(T, Table), PieceError> {
-    let (taken, mut places) = (Taken::default(), Vec::new());
-    let mut batches = RecordBatches::of_flows(parameters, taken.taker());
+    let (mut taken, mut places) = (Vec::new(), Vec::new());
+    let take = |batch| {
+        taken.push(batch);
+        Ok(())
+    };
+    let mut batches = RecordBatches::of_flows(parameters, take);
     let tally = list(&mut |placed| {
         places.push(placed.begun);
         batches.flow(placed.flow)
     })?;
     let schema = Arc::clone(batches.schema());
     batches.finish()?;
-    Ok((tally, taken.placed(&schema, &places, &BEGUN)))
+    Ok((tally, placed(taken, &schema, &places, &BEGUN)))
 }
 
 /// Returns the result of `make` and a table of the rows that it makes.
@@ -623,15 +615,19 @@ fn table_of_rows<T>(
         &mut dyn FnMut(&mut ExportRows, &[RowPlace]) -> io::Result<()>,
     ) -> Result<T, PieceError>,
 ) -> Result<(T, Table), PieceError> {
-    let (taken, mut places) = (Taken::default(), Vec::new());
-    let mut batches = RecordBatches::of_export(parameters, taken.taker());
+    let (mut taken, mut places) = (Vec::new(), Vec::new());
+    let take = |batch| {
+        taken.push(batch);
+        Ok(())
+    };
+    let mut batches = RecordBatches::of_export(parameters, take);
     let tally = make(&mut |rows, at| {
         places.extend_from_slice(at);
         batches.rows(rows, 0..at.len())
     })?;
     let schema = Arc::clone(batches.schema());
     batches.finish()?;
-    Ok((tally, taken.placed(&schema, &places, &PLACE)))
+    Ok((tally, placed(taken, &schema, &places, &PLACE)))
 }
 
 /// Iterator over the parts of a piece: tuples of slice, shard and bytes.
