@@ -36,7 +36,7 @@ pub(super) struct Blocks {
     path: PathBuf,
     file: RefCell<File>,
     /// Bytes of the content.
-    length: u64,
+    pub(super) length: u64,
     checksums: Vec<u8>,
     read: RefCell<HashMap<u64, Rc<[u8]>>>,
 }
@@ -63,11 +63,6 @@ impl Blocks {
             checksums,
             read: RefCell::default(),
         })
-    }
-
-    /// Returns the bytes of the content.
-    pub(super) const fn length(&self) -> u64 {
-        self.length
     }
 
     /// Reads all of the content.
@@ -140,7 +135,7 @@ mod tests {
             let mark = seal(&mut sealed);
             fs::write(&path, &sealed).unwrap();
             let blocks = Blocks::open(&path, mark).unwrap();
-            assert_eq!(blocks.length(), u64::from(length));
+            assert_eq!(blocks.length, u64::from(length));
             assert_eq!(blocks.content().unwrap(), content);
             for at in (0..u64::from(length) + 10).step_by(3).chain(4085..4100) {
                 assert_eq!(

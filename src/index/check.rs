@@ -137,18 +137,14 @@ impl Verified {
                 self.regions += 1;
                 self.records += region.flows + region.dns;
                 let folder = catalog.capture_folder(region.node, entry.id);
-                let error = match verify_region(&folder, number, region) {
-                    Ok(elements) => {
-                        let checked = verify_filters(&folder, region, &elements, &files, catalog);
-                        is_damaged |= checked.is_err();
-                        checked.err()
-                    }
-                    Err(error) => {
-                        is_whole = false;
-                        Some(error)
-                    }
-                };
-                if let Some(error) = error {
+                let elements = verify_region(&folder, number, region);
+                is_whole &= elements.is_ok();
+                let checked = elements.and_then(|elements| {
+                    let checked = verify_filters(&folder, region, &elements, &files, catalog);
+                    is_damaged |= checked.is_err();
+                    checked
+                });
+                if let Err(error) = checked {
                     // Refused memory is reported once.
                     problems.note_file(&error, &catalog.archive, slice::from_ref(entry));
                 }

@@ -35,8 +35,8 @@ pub(super) enum Family {
 /// Digests of the three attributes of an element.
 pub(super) type Element = [Digest; 3];
 
-/// Combinations of attributes that a region's filter has besides all three (bit i for attribute i).
-pub(super) const REGION_MASKS: [u32; 6] = [0b001, 0b010, 0b100, 0b011, 0b101, 0b110];
+/// Combinations of attributes that a region's filter has (bit i for attribute i).
+pub(super) const REGION_MASKS: [u32; 7] = [FULL, 0b001, 0b010, 0b100, 0b011, 0b101, 0b110];
 
 /// All attributes.
 pub(super) const FULL: u32 = 0b111;

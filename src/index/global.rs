@@ -227,7 +227,7 @@ pub(super) fn may_have(
     match kind {
         GlobalFilter::Quotient => {
             let blocks = Blocks::open(path, mark)?;
-            let filter = QuotientInPlace::open(&blocks, blocks.length())?;
+            let filter = QuotientInPlace::open(&blocks, blocks.length)?;
             let filter = filter.map_err(|error| IndexError::damaged(path, error))?;
             any_route(routes, |key| filter.contains(key))
         }

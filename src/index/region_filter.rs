@@ -92,8 +92,7 @@ const LINE_BITS: u64 = 512;
 
 /// Returns the parameters of a filter of this structure for these elements.
 fn spec(kind: FilterKind, elements: &[Element]) -> Result<FilterSpec, SpecError> {
-    let values = masks().map(|mask| (mask, distinct(elements, mask)));
-    let values: Vec<(u32, usize)> = values.collect();
+    let values = REGION_MASKS.map(|mask| (mask, distinct(elements, mask)));
     let all: usize = values.iter().map(|&(_, values)| values).sum();
     let lines = (all as u64 * BITS_A_VALUE).div_ceil(LINE_BITS).max(1);
     if kind.reach() != Reach::Planned {
@@ -102,7 +101,7 @@ fn spec(kind: FilterKind, elements: &[Element]) -> Result<FilterSpec, SpecError>
         return FilterSpec::new(kind, 3, sizing);
     }
     // Every combination is asked for as often as the others.
-    let wanted: Vec<(u32, f64)> = masks().map(|mask| (mask, 1.0)).collect();
+    let wanted = REGION_MASKS.map(|mask| (mask, 1.0));
     let number = |mask: u32| values.iter().find(|&&(of, _)| of == mask);
     let workload = Workload {
         attributes: 3,
@@ -122,13 +121,10 @@ pub(super) fn build(
     if elements.is_empty() {
         return Ok(Vec::new());
     }
-    let kind = match filter {
-        RegionFilter::Ribbon => {
-            let keys = masks().flat_map(|mask| elements.iter().map(move |of| joined(of, mask)));
-            let keys: Vec<Digest> = keys.collect();
-            return Ok(ribbon(&keys));
-        }
-        RegionFilter::Structure(kind) => kind,
+    let RegionFilter::Structure(kind) = filter else {
+        let masks = REGION_MASKS.into_iter();
+        let keys = masks.flat_map(|mask| elements.iter().map(move |of| joined(of, mask)));
+        return Ok(ribbon(&keys.collect::<Vec<Digest>>()));
     };
     let label = match family {
         Family::Flow => b"index: src,dst,port".to_vec(),
@@ -149,11 +145,6 @@ pub(super) fn build(
 /// Joins all attributes of an element.
 pub(super) fn whole(element: &Element) -> Digest {
     joined(element, FULL)
-}
-
-/// Returns all combinations.
-fn masks() -> impl Iterator<Item = u32> {
-    std::iter::once(FULL).chain(REGION_MASKS)
 }
 
 /// Joins the values of a combination.

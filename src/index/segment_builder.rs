@@ -57,20 +57,16 @@ impl SegmentBuilder {
     ) {
         let mut builder =
             fresh.pop_if(|builder| builder.has_room(entry.regions.len())).unwrap_or_default();
-        builder.add(catalog, entry, regions);
-        fresh.push(builder);
-    }
-
-    fn add(&mut self, catalog: &Catalog, entry: CaptureEntry, regions: Vec<RegionKeys>) {
         for (number, (region, added)) in entry.regions.iter().zip(regions).enumerate() {
-            let part = self.parts.entry(region.node).or_insert_with(|| PartBuilder {
+            let part = builder.parts.entry(region.node).or_insert_with(|| PartBuilder {
                 global: Some(Global::new(catalog.settings.global, 0)),
                 ..PartBuilder::default()
             });
             part.keys.extend(added.keys);
             part.filters.insert((entry.id, number), added.filters);
         }
-        self.captures.push(entry);
+        builder.captures.push(entry);
+        fresh.push(builder);
     }
 
     /// Reads a segment that is to be changed. What is damaged is rebuilt when it is written.
