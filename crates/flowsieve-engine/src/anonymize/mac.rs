@@ -56,7 +56,8 @@ impl MacMap {
     /// The image of an address.
     pub fn image(&mut self, address: [u8; 6]) -> [u8; 6] {
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let number = to_number(address);
+        let [a, b, c, d, e, f] = address;
+        let number = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         let slot = (number.wrapping_mul(SPREAD) >> 50) as usize;
         if self.slots[slot].0 != address {
             let [_, _, image @ ..] = self.map(number).to_be_bytes();
@@ -105,12 +106,6 @@ impl MacMap {
         }
         left << half | right
     }
-}
-
-fn to_number(address: [u8; 6]) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[2..].copy_from_slice(&address);
-    u64::from_be_bytes(bytes)
 }
 
 impl std::fmt::Debug for MacMap {
