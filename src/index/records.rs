@@ -62,24 +62,17 @@ fn texts<T>(of: impl IntoIterator<Item = T>, push: impl Fn(T, &mut String)) -> V
 pub(super) fn decode(bytes: Vec<u8>) -> Result<Vec<Record>, ParquetError> {
     let table = Table::open(bytes, &COLUMNS)?;
     let rows = table.rows();
-    let mut longs = Vec::with_capacity(6);
-    for column in [0, 1, 7, 8, 9, 10] {
-        longs.push(table.get::<Int64Type>(column, 0, rows)?.values);
-    }
-    let mut ints = Vec::with_capacity(3);
-    for column in [4, 5, 6] {
-        ints.push(table.get::<Int32Type>(column, 0, rows)?.values);
-    }
+    let long = |column| table.get::<Int64Type>(column, 0, rows).map(|cells| cells.values);
+    let longs = [0, 1, 7, 8, 9, 10].into_iter().map(long).collect::<Result<Vec<_>, _>>()?;
+    let int = |column| table.get::<Int32Type>(column, 0, rows).map(|cells| cells.values);
+    let ints = [4, 5, 6].into_iter().map(int).collect::<Result<Vec<_>, _>>()?;
     let src = table.get::<ByteArrayType>(2, 0, rows)?.values;
     let dst = table.get::<ByteArrayType>(3, 0, rows)?.values;
     let domain = table.get::<ByteArrayType>(11, 0, rows)?;
     let mut names = domain.values.iter();
     (0..rows)
         .map(|row| {
-            let domain = match domain.definition[row] {
-                0 => None,
-                _ => Some(name(names.next())?),
-            };
+            let has_name = domain.definition[row] != 0;
             Ok(Record {
                 start_ns: longs[0][row],
                 end_ns: longs[1][row],
@@ -90,7 +83,7 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<Vec<Record>, ParquetError> {
                 dst_port: ints[2][row] as u16,
                 packets: [longs[2][row] as u64, longs[3][row] as u64],
                 bytes: [longs[4][row] as u64, longs[5][row] as u64],
-                domain,
+                domain: has_name.then(|| name(names.next())).transpose()?,
             })
         })
         .collect()

@@ -79,8 +79,7 @@ impl BuiltRegion {
         let elements = elements_of(of_region);
         let keys = keys_of(settings.global, &elements);
         let (filters, lengths) = filters_of(settings, &elements)?;
-        let dns = of_region.iter().filter(|record| record.domain.is_some());
-        let dns = dns.count() as u64;
+        let dns = of_region.iter().filter(|record| record.domain.is_some()).count() as u64;
         let times = |time: fn(&Record) -> i64| of_region.iter().map(time);
         Ok(Self {
             region: Region {

@@ -416,10 +416,9 @@ impl IndexWriter {
 
 impl KnownCapture {
     fn new(entry: &CaptureEntry) -> Self {
-        let mut known = entry.clone();
-        known.regions = Vec::new();
         let files = StoredFile::of_capture(entry).collect();
-        Self { entry: known, place: OnceLock::new(), files }
+        let entry = CaptureEntry { regions: Vec::new(), ..entry.clone() };
+        Self { entry, place: OnceLock::new(), files }
     }
 
     /// Returns whether it was indexed under this path, which has no links on the way to it.
