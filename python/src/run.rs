@@ -172,17 +172,16 @@ enum State {
     Ended(Failure),
 }
 
-/// The thread of a command.
-enum Worker {
-    Running(JoinHandle<Result<bool, Failure>>),
-    /// The thread ended; whether all inputs were read to their end.
-    Done(bool),
-}
+/// The thread of a command, which returns whether all inputs were read to their end.
+type Worker = JoinHandle<Result<bool, Failure>>;
 
 /// A command, and how far its output was read.
 struct Command {
     state: State,
-    worker: Worker,
+    /// `None` if it ended.
+    worker: Option<Worker>,
+    /// Whether all inputs were read to their end, if there was no thread.
+    is_complete: bool,
     stage: Arc<Stage>,
     /// The next rows, which were shown but not read yet; `None` within at the end of the rows.
     shown: Option<(SchemaRef, Option<RecordBatch>)>,
@@ -266,11 +265,9 @@ impl Command {
         }
         self.begin_rows()?;
         let State::Rows(rows) = &mut self.state else { return Ok(None) };
-        let next = match rows.get_mut().tick() {
-            Ok(()) => rows.next().map(|batch| compact(&batch?)).transpose().map_err(drop),
-            Err(_) => Err(()),
-        };
-        match next {
+        let ticked = rows.get_mut().tick().map_err(drop);
+        let read = |()| rows.next().map(|batch| compact(&batch?)).transpose().map_err(drop);
+        match ticked.and_then(read) {
             Ok(Some(batch)) => Ok(Some(batch)),
             Ok(None) => self.finish().map(|()| None),
             Err(()) => match rows.get_mut().raised.take() {
@@ -341,12 +338,9 @@ impl Command {
     }
 
     fn join(&mut self) -> Result<bool, Failure> {
-        match std::mem::replace(&mut self.worker, Worker::Done(false)) {
-            Worker::Done(is_complete) => Ok(is_complete),
-            Worker::Running(thread) => thread
-                .join()
-                .unwrap_or_else(|_| Err(because("the command panicked; please report this"))),
-        }
+        let Some(thread) = self.worker.take() else { return Ok(self.is_complete) };
+        let panicked = |_| Err(because("the command panicked; please report this"));
+        thread.join().unwrap_or_else(panicked)
     }
 
     /// Ends the command and gives it a moment to remove its temporary files.
@@ -355,10 +349,10 @@ impl Command {
         // Dropping the output lets a command continue that waits for its reader.
         self.state = State::Ended(because(sentence));
         for _ in 0..PATIENCE.as_millis() / 5 {
-            match &self.worker {
-                Worker::Running(thread) if !thread.is_finished() => sleep(Duration::from_millis(5)),
-                _ => break,
+            if self.worker.as_ref().is_none_or(JoinHandle::is_finished) {
+                break;
             }
+            sleep(Duration::from_millis(5));
         }
     }
 
@@ -429,7 +423,7 @@ impl Drop for Shared {
         if self.is_forked() {
             let command = self.command.get_mut().unwrap_or_else(PoisonError::into_inner);
             std::mem::forget(command.take());
-            std::mem::forget(std::mem::replace(&mut command.worker, Worker::Done(false)));
+            std::mem::forget(command.worker.take());
         }
     }
 }
@@ -516,7 +510,7 @@ impl Run {
         piece: Vec<u8>,
         stage: Arc<Stage>,
         progress: Option<Py<PyAny>>,
-        worker: Worker,
+        (worker, is_complete): (Option<Worker>, bool),
     ) -> Self {
         let (piece, of_output) = (Cursor::new(piece), Arc::clone(&stage));
         let output =
@@ -524,6 +518,7 @@ impl Run {
         let command = Command {
             state: State::Begun(output),
             worker,
+            is_complete,
             stage: Arc::clone(&stage),
             shown: None,
             streams: 0,
@@ -547,7 +542,7 @@ impl Run {
         let all: Vec<OsString> = all.collect();
         let builder = Builder::new().name("flowsieve".to_owned());
         let thread = builder.spawn(move || run_for(Arc::new(taker), all))?;
-        Ok(Self::begin(pieces, Vec::new(), stage, progress, Worker::Running(thread)))
+        Ok(Self::begin(pieces, Vec::new(), stage, progress, (Some(thread), false)))
     }
 
     /// Creates a command that has ended, from its output, its messages, and whether all inputs were
@@ -556,7 +551,7 @@ impl Run {
     fn over(output: Vec<u8>, said: Vec<Said>, is_complete: bool) -> Self {
         let (_, pieces) = sync_channel(0);
         let stage = Arc::new(Stage { said: Mutex::new(said), ..Stage::default() });
-        Self::begin(pieces, output, stage, None, Worker::Done(is_complete))
+        Self::begin(pieces, output, stage, None, (None, is_complete))
     }
 
     /// Returns the next rows, or None once at the end.
