@@ -47,27 +47,21 @@ mod search;
 mod segment_builder;
 mod writer;
 
+#[doc(hidden)]
+pub use self::{
+    catalog::{Catalog, FilterPlace, Node, Numbered, Region, Segment, SegmentPart},
+    check::{Damage, IndexStats, NodeStats, Verified, stats, verify},
+    disk::FileMark,
+    extract::{ExtractPlan, Extracted, extract},
+    layout::{index_around, is_in_index, is_named_index_file},
+    nodes::adopt,
+    writer::{LEAST_MEMORY_BYTES, cannot_be_indexed},
+};
 pub use catalog::{CaptureEntry, Settings};
-#[doc(hidden)]
-pub use catalog::{Catalog, FilterPlace, Node, Numbered, Region, Segment, SegmentPart};
-#[doc(hidden)]
-pub use check::{Damage, Verified, verify};
-#[doc(hidden)]
-pub use check::{IndexStats, NodeStats, stats};
-#[doc(hidden)]
-pub use disk::FileMark;
 pub use error::IndexError;
-#[doc(hidden)]
-pub use extract::{ExtractPlan, Extracted, extract};
 pub use global_filter::GlobalFilter;
-#[doc(hidden)]
-pub use layout::{index_around, is_in_index, is_named_index_file};
-#[doc(hidden)]
-pub use nodes::adopt;
 pub use query::{AddressRange, DomainRange, IndexQuery};
 pub use record::{Ends, Record};
 pub use region_filter::RegionFilter;
 pub use search::{Explained, Hit, HitSink, search};
 pub use writer::{Added, IndexWriter};
-#[doc(hidden)]
-pub use writer::{LEAST_MEMORY_BYTES, cannot_be_indexed};
