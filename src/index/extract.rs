@@ -216,14 +216,11 @@ impl Extraction<'_> {
     /// Merges sources in groups until all can be open together. Returns the folder of temporary files,
     /// if there are any.
     fn merge_groups(&mut self, sources: &mut Vec<Timed>) -> Result<Option<TempDir>, IndexError> {
-        let mut folder = None;
+        if sources.len() <= MOST_OPEN {
+            return Ok(None);
+        }
+        let folder = TempDir::new().map_err(IndexError::io(Path::new("temporary")))?;
         while sources.len() > MOST_OPEN {
-            let folder = match &mut folder {
-                Some(folder) => folder,
-                none => {
-                    none.insert(TempDir::new().map_err(IndexError::io(Path::new("temporary")))?)
-                }
-            };
             let mut merged = Vec::new();
             for group in sources.chunks(MOST_OPEN) {
                 let name = format!("{}-{}.pcapng", sources.len(), merged.len());
@@ -234,7 +231,7 @@ impl Extraction<'_> {
             }
             *sources = merged;
         }
-        Ok(folder)
+        Ok(Some(folder))
     }
 
     /// Writes the packets of some captures, and returns their number.

@@ -26,10 +26,8 @@ fn is_journal(path: &Path) -> Result<bool, IndexError> {
     let file = disk::open(path)?.take(MOST_LINE);
     BufReader::new(file).read_to_end(&mut head).map_err(IndexError::io(path))?;
     let head = head.strip_prefix(b"\n").unwrap_or(&head);
-    let (line, is_cut) = match head.iter().position(|&byte| byte == b'\n') {
-        Some(end) => (&head[..end], false),
-        None => (head, true),
-    };
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let is_cut = line.len() == head.len();
     let is_begun = StoredFile::KINDS.iter().any(|kind| {
         let begin = format!("{{\"{kind}\":{{");
         line.starts_with(begin.as_bytes()) || begin.as_bytes().starts_with(line)
