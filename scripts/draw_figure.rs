@@ -65,12 +65,7 @@ fn curves(text: &str) -> Result<(Figure, Vec<String>), Box<dyn Error>> {
     let part = |name: &str| parts.get(name).copied().ok_or(format!("there is no {name}"));
     let axis = |name: &str| part(name).map(|label| Axis { label: label.into(), scale: Scale::Log });
     let (x, y) = (axis("x")?, axis("y")?);
-    let drawing = match &mut panels[..] {
-        [(name, series)] if name.is_empty() => {
-            Drawing::Lines { x, y, series: std::mem::take(series) }
-        }
-        _ => Drawing::Panels { x, y, panels },
-    };
+    let drawing = Drawing::Lines { x, y, panels, strips: false };
     let figure = Figure {
         name: part("name")?.into(),
         title: part("title")?.into(),

@@ -71,13 +71,10 @@ impl LineRows {
 /// The values of a figure as a table, with a note if values are left out.
 pub(super) fn table(figure: &Figure) -> (TableView, Option<String>) {
     match &figure.drawing {
-        Drawing::Lines { x, y, .. }
-        | Drawing::Panels { x, y, .. }
-        | Drawing::Strips { x, y, .. } => {
-            let panels = figure.drawing.panels();
+        Drawing::Lines { x, y, panels, .. } => {
             let with_values = |series: &&Series| series.style != SeriesStyle::Places;
             let (mut values, mut places) = (Vec::new(), 0);
-            for (panel, series) in &panels {
+            for (panel, series) in panels {
                 let rows = LineRows::new(series);
                 places += rows.places;
                 values.extend(rows.x.iter().map(|at| {
@@ -94,7 +91,7 @@ pub(super) fn table(figure: &Figure) -> (TableView, Option<String>) {
                     values.len()
                 )
             });
-            let names = panels.first().into_iter().flat_map(|(_, series)| *series);
+            let names = panels.first().into_iter().flat_map(|(_, series)| series);
             let names = names.filter(with_values);
             (table_of(&x.label, names.map(|series| &series.name), values.into_iter()), note)
         }

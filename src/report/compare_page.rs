@@ -90,15 +90,13 @@ impl CompareReport<'_> {
         };
         let panels = CountKind::ALL.map(|kind| (kind.name().to_owned(), self.error_curves(kind)));
         let panels: Vec<_> = panels.into_iter().filter(has_points).collect();
-        let drawing = Drawing::Panels {
-            x: self.size_axis(),
-            y: Axis::new("error", Scale::PercentLog),
-            panels,
-        };
         let text = "raw: mean over slices of the share that the raw count loses; estimate: root of the mean square of the error of the unbiased estimate. Bands are intervals of 95 % over seeds, broken lines what the raw count of a structure loses at any memory; the grey bar is where the pair changes places. All scales are logarithmic; errors of 0 are on the lowest line.";
-        let is_empty = drawing.panels().is_empty();
         let title = "Error of each structure against memory";
-        (!is_empty).then(|| Figure::new("error-by-memory", title, text, drawing))
+        (!panels.is_empty()).then(|| {
+            let y = Axis::new("error", Scale::PercentLog);
+            let drawing = Drawing::Lines { x: self.size_axis(), y, panels, strips: false };
+            Figure::new("error-by-memory", title, text, drawing)
+        })
     }
 
     /// The error of every structure by one count, floors, and where the pair changes places. Each
@@ -181,11 +179,8 @@ impl CompareReport<'_> {
             "Median of the {} over the seeds, in the band from the lowest to the highest. The grey line is the exact count.",
             kind.words()
         );
-        let drawing = Drawing::Lines {
-            x: Axis::time("beginning of the slice", self.plan.trace.selection.zone),
-            y: Axis::new(&*elements, Scale::Count),
-            series,
-        };
+        let x = Axis::time("beginning of the slice", self.plan.trace.selection.zone);
+        let drawing = Drawing::lines(x, Axis::new(&*elements, Scale::Count), series);
         let title =
             format!("Distinct {elements} by {}, {} each", slice_word(self.plan), self.size(size));
         Some(Figure::new("counts-over-time", title, caption(text, leaves_out), drawing))
@@ -220,11 +215,11 @@ impl CompareReport<'_> {
             format!(
                 "Error of {a} less that of {b}, a dot a slice (mean over the seeds): above 0 {b} is nearer."
             ),
-            Drawing::Lines {
-                x: Axis::new(format!("{elements} per {per}"), Scale::Log),
-                y: Axis::new("difference of the errors", Scale::Percent),
+            Drawing::lines(
+                Axis::new(format!("{elements} per {per}"), Scale::Log),
+                Axis::new("difference of the errors", Scale::Percent),
                 series,
-            },
+            ),
         ))
     }
 

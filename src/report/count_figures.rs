@@ -169,8 +169,8 @@ impl Series<'_> {
     ) -> Figure {
         let leaves_out = leaves_out(self.slices.iter().map(|slice| slice.partial));
         let x = Axis::time(&format!("beginning of the {}", self.slice), self.zone);
-        let drawing = Drawing::Lines { x, y, series };
-        Figure::new(name, title, over_time::caption(caption, leaves_out), drawing)
+        let caption = over_time::caption(caption, leaves_out);
+        Figure::new(name, title, caption, Drawing::lines(x, y, series))
     }
 
     /// A value of each slice.
@@ -225,11 +225,7 @@ pub(super) fn distribution(
         }
     });
     let heights = heights.into_iter().map(|n| Some(n as f64)).collect();
-    let drawing = Drawing::Bars {
-        categories: names.collect(),
-        y: Axis::new(format!("{slice}s"), Scale::Count),
-        series: vec![(format!("{slice}s"), heights)],
-    };
+    let drawing = Drawing::counts(&format!("{slice}s"), names.collect(), heights);
     let title = format!("How many {slice}s have how many distinct {plural}");
     let caption =
         "By the exact count, else the estimate, else the raw count; to three significant digits.";

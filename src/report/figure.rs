@@ -18,32 +18,17 @@ pub struct Figure {
 /// The kinds of drawings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Drawing {
-    /// Curves or points over a common x axis.
+    /// Curves or points in panels side by side, all with the same axes and one legend.
     Lines {
-        /// Horizontal.
-        x: Axis,
-        /// Vertical.
-        y: Axis,
-        /// One curve each.
-        series: Vec<Series>,
-    },
-    /// Curves in panels side by side, all with the same axes and one legend.
-    Panels {
         /// Horizontal, in every panel.
         x: Axis,
         /// Vertical, in every panel.
         y: Axis,
-        /// The curves of each with its name: the same ones in the same order.
+        /// The curves of each with its name, which is empty for the only one: the same ones in the
+        /// same order.
         panels: Vec<(String, Vec<Series>)>,
-    },
-    /// Curves one below the other over a common x axis, all with the same scale.
-    Strips {
-        /// Horizontal.
-        x: Axis,
-        /// Vertical, in every strip.
-        y: Axis,
-        /// One curve each.
-        series: Vec<Series>,
+        /// Curves lie one below the other, all with the same scale.
+        strips: bool,
     },
     /// Bars in groups: one group a category, one bar in it a series.
     Bars {
@@ -137,15 +122,15 @@ pub enum SeriesStyle {
 }
 
 impl Drawing {
-    /// The curves of each panel with its name, which is empty for the only one.
-    pub(super) fn panels(&self) -> Vec<(&str, &[Series])> {
-        match self {
-            Self::Lines { series, .. } | Self::Strips { series, .. } => vec![("", series)],
-            Self::Panels { panels, .. } => {
-                panels.iter().map(|(name, series)| (&**name, &**series)).collect()
-            }
-            Self::Bars { .. } | Self::HeatMap { .. } => Vec::new(),
-        }
+    /// Curves in one panel.
+    pub fn lines(x: Axis, y: Axis, series: Vec<Series>) -> Self {
+        Self::Lines { x, y, panels: vec![(String::new(), series)], strips: false }
+    }
+
+    /// Bars of counts, one for each category.
+    pub(super) fn counts(label: &str, categories: Vec<String>, values: Vec<Option<f64>>) -> Self {
+        let (y, series) = (Axis::new(label, Scale::Count), vec![(label.to_owned(), values)]);
+        Self::Bars { categories, y, series }
     }
 }
 

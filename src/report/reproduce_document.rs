@@ -128,11 +128,8 @@ fn figure(chart: &Chart) -> Figure {
             ChartScale::Bytes => Scale::Bytes,
         },
     };
-    let drawing = Drawing::Lines {
-        x: axis(&chart.x),
-        y: axis(&chart.y),
-        series: chart.curves.iter().map(|c| series(c, chart)).collect(),
-    };
+    let curves = chart.curves.iter().map(|c| series(c, chart)).collect();
+    let drawing = Drawing::lines(axis(&chart.x), axis(&chart.y), curves);
     Figure::new(&*chart.name, &*chart.title, &*chart.caption, drawing)
 }
 

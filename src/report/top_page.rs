@@ -208,11 +208,10 @@ impl TopPage {
         let rest: Vec<f64> = rest.collect();
         let leaves_out = leaves_out(self.kept.iter().map(|slice| slice.partial));
         let figure = |name: &str, title: String, text: &str, label: String, series| {
-            let drawing = Drawing::Strips {
-                x: Axis::time("beginning of the slice", plan.trace.selection.zone),
-                y: Axis::new(label, Scale::Count),
-                series,
-            };
+            let x = Axis::time("beginning of the slice", plan.trace.selection.zone);
+            let y = Axis::new(label, Scale::Count);
+            let panels = vec![(String::new(), series)];
+            let drawing = Drawing::Lines { x, y, panels, strips: true };
             Block::Figure(Figure::new(name, title, caption(text.into(), leaves_out), drawing))
         };
         let mut blocks = vec![Block::Section("Over time".into())];
@@ -312,9 +311,7 @@ fn first_keys(slice: &TopSlice) -> TopSlice {
 fn single(plan: &TopPlan, slice: &TopSlice) -> Vec<Block> {
     let keys = slice.keys.iter().take(DRAWN_ONCE);
     let (categories, numbers) = keys.map(|key| (key.key.clone(), Some(key.number.round()))).unzip();
-    let label = ranked_number(plan);
-    let y = Axis::new(label.clone(), Scale::Count);
-    let drawing = Drawing::Bars { categories, y, series: vec![(label, numbers)] };
+    let drawing = Drawing::counts(&ranked_number(plan), categories, numbers);
     vec![
         Block::Section("The largest keys".into()),
         Block::Figure(Figure::new("keys", "The largest keys", "", drawing)),

@@ -34,11 +34,7 @@ pub(super) fn skipped(name: &str, skipped: &BTreeMap<Skip, u64>) -> Figure {
     let reasons = reasons.into_iter();
     let (categories, counts) =
         reasons.map(|(skip, &count)| (skip.words().into_owned(), Some(count as f64))).unzip();
-    let drawing = Drawing::Bars {
-        categories,
-        y: Axis::new("packets", Scale::Count),
-        series: vec![("packets".to_owned(), counts)],
-    };
+    let drawing = Drawing::counts("packets", categories, counts);
     Figure::new(name, "Packets without an element, by reason", "", drawing)
 }
 

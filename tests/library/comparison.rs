@@ -714,13 +714,16 @@ fn the_page_has_its_figures() {
         match block {
             Block::Figure(figure) => {
                 names.push(figure.name.as_str());
-                if let ("counts-over-time", Drawing::Lines { series, .. }) =
+                if let ("counts-over-time", Drawing::Lines { panels, .. }) =
                     (figure.name.as_str(), &figure.drawing)
                 {
+                    let (_, series) = &panels[0];
                     assert_eq!(series[0].name, "exact");
                     assert!(series.iter().all(|s| s.points.len() == comparison.slices.len()));
                 }
-                if let Drawing::Panels { panels, .. } = &figure.drawing {
+                if let ("error-by-memory", Drawing::Lines { panels, .. }) =
+                    (figure.name.as_str(), &figure.drawing)
+                {
                     let [(raw, of_raw), (estimate, of_estimates)] = &panels[..] else {
                         panic!("two panels");
                     };

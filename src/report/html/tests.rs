@@ -24,11 +24,7 @@ fn example() -> Document {
         Block::Warning(HOSTILE.into()),
         Block::Section(HOSTILE.into()),
         Block::Sentence(HOSTILE.into()),
-        figure(Drawing::Lines {
-            x: axis(Scale::Time(Zone::UTC)),
-            y: axis(Scale::Linear),
-            series: vec![curve; 2],
-        }),
+        figure(Drawing::lines(axis(Scale::Time(Zone::UTC)), axis(Scale::Linear), vec![curve; 2])),
         figure(Drawing::Bars {
             categories: vec![HOSTILE.into()],
             y: axis(Scale::Linear),

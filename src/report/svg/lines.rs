@@ -124,10 +124,10 @@ impl Layout {
 pub(super) fn draw(
     frame: &FigureFrame<'_>,
     (x_axis, y_axis): (&Axis, &Axis),
-    panels: &[(&str, &[Series])],
+    panels: &[(String, Vec<Series>)],
     strips: bool,
 ) -> Drawn {
-    let first = panels.first().map_or(&[][..], |(_, series)| *series);
+    let first = panels.first().map_or(&[][..], |(_, series)| series);
     let strips = strips || needs_strips(first);
     let spans = Spans::new((x_axis, y_axis), panels);
     let mut ticks = spans.y.ticks();
@@ -194,8 +194,8 @@ struct Spans {
 }
 
 impl Spans {
-    fn new((x, y): (&Axis, &Axis), panels: &[(&str, &[Series])]) -> Self {
-        let series = panels.iter().flat_map(|(_, series)| *series);
+    fn new((x, y): (&Axis, &Axis), panels: &[(String, Vec<Series>)]) -> Self {
+        let series = panels.iter().flat_map(|(_, series)| series);
         let points = series.flat_map(|series| &series.points);
         Self {
             x: Span::over(x.scale, points.clone().map(|p| p.x), false),
@@ -255,7 +255,7 @@ impl Layout {
         &self,
         axes: (&Axis, &Axis),
         spans: &Spans,
-        panels: &[(&str, &[Series])],
+        panels: &[(String, Vec<Series>)],
         filled: bool,
     ) -> Geometry {
         let mut geometry = Geometry::new(Shape::Lines, self.plot);

@@ -100,10 +100,7 @@ impl Geometry {
 pub(super) fn draw(figure: &Figure, provenance: Option<&[String]>) -> Drawn {
     let frame = FigureFrame { figure, keys: keys(figure), provenance };
     match &figure.drawing {
-        Drawing::Lines { x, y, .. } | Drawing::Panels { x, y, .. } => {
-            lines::draw(&frame, (x, y), &figure.drawing.panels(), false)
-        }
-        Drawing::Strips { x, y, .. } => lines::draw(&frame, (x, y), &figure.drawing.panels(), true),
+        Drawing::Lines { x, y, panels, strips } => lines::draw(&frame, (x, y), panels, *strips),
         Drawing::Bars { categories, y, series } => bars::draw(&frame, categories, y, series),
         Drawing::HeatMap { rows, columns, values, letters, shade } => {
             heat::draw(&frame, (rows, columns), (values, letters), shade)
@@ -113,7 +110,10 @@ pub(super) fn draw(figure: &Figure, provenance: Option<&[String]>) -> Drawn {
 
 /// The caption of a figure, and how to read it if it has more values than columns.
 pub(super) fn caption(figure: &Figure) -> (&str, Option<&'static str>) {
-    let is_dense = figure.drawing.panels().iter().any(|(_, series)| lines::is_dense(series));
+    let is_dense = match &figure.drawing {
+        Drawing::Lines { panels, .. } => panels.iter().any(|(_, series)| lines::is_dense(series)),
+        Drawing::Bars { .. } | Drawing::HeatMap { .. } => false,
+    };
     let how = "Bands reach from the lowest to the highest values, lines are their medians.";
     (&figure.caption, is_dense.then_some(how))
 }
@@ -121,10 +121,10 @@ pub(super) fn caption(figure: &Figure) -> (&str, Option<&'static str>) {
 /// The legend of a figure; empty for a single series.
 pub(super) fn keys(figure: &Figure) -> Vec<Key> {
     match &figure.drawing {
-        Drawing::Lines { .. } | Drawing::Panels { .. } => {
-            figure.drawing.panels().first().map_or_else(Vec::new, |(_, series)| lines::keys(series))
+        Drawing::Lines { panels, strips: false, .. } => {
+            panels.first().map_or_else(Vec::new, |(_, series)| lines::keys(series))
         }
         Drawing::Bars { series, .. } => bars::keys(series),
-        Drawing::Strips { .. } | Drawing::HeatMap { .. } => Vec::new(),
+        Drawing::Lines { .. } | Drawing::HeatMap { .. } => Vec::new(),
     }
 }

@@ -21,7 +21,7 @@ fn figure(drawing: Drawing) -> Figure {
 }
 
 fn lines(x: Scale, y: Scale, series: Vec<Series>) -> Figure {
-    figure(Drawing::Lines { x: axis(HOSTILE, x), y: axis(HOSTILE, y), series })
+    figure(Drawing::lines(axis(HOSTILE, x), axis(HOSTILE, y), series))
 }
 
 /// Draws it both ways; checks that it is well formed and has nothing but drawing in it.
@@ -207,16 +207,16 @@ fn a_formula_has_the_colour_of_what_was_measured() {
         ],
         style,
     };
-    let figure = figure(Drawing::Lines {
-        x: axis("memory", Scale::Linear),
-        y: axis("rate", Scale::Log),
-        series: vec![
+    let figure = figure(Drawing::lines(
+        axis("memory", Scale::Linear),
+        axis("rate", Scale::Log),
+        vec![
             series("a", SeriesStyle::Points),
             series("a, formula", SeriesStyle::Dashed),
             series("b", SeriesStyle::Points),
             series("c, formula", SeriesStyle::Dashed),
         ],
-    });
+    ));
     let svg = drawn(&figure).0;
     let document = Document::parse(&svg).unwrap();
     let groups: Vec<_> =
