@@ -104,15 +104,18 @@ pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> Tab
     let mut columns = TextColumns::<VerdictRow>::default();
     columns.push(Heading::number("error, %"), size_of);
     columns.push(Heading::text(""), |row| if is_raw(row) { "raw" } else { "est" }.to_owned());
+    let measured = |it: Contender| {
+        move |row: &VerdictRow| Measured::new(report, it, row.verdict.size, row.verdict.count)
+    };
     for (place, contender) in pair.into_iter().enumerate() {
+        let measured = measured(contender);
         let heading = Heading::text(contender.name()).gap(2);
-        columns.push(heading, move |row| error_cell(report, contender, row));
+        columns.push(heading, move |row| error_cell(measured(row)));
         // The share of all elements is that of the only slice.
         if report.comparison.judged().count() > 1 {
             columns.push(number("lost", 3), move |row| {
-                let (size, count) = (row.verdict.size, row.verdict.count);
-                let lost = errors_of(report, contender, size, count).filter(|_| is_raw(row));
-                lost.map_or(String::new(), |(errors, _)| bare(errors.lost))
+                let lost = measured(row).errors().filter(|_| is_raw(row));
+                lost.map_or(String::new(), |errors| bare(errors.lost))
             });
         }
         let probes = move |row: &VerdictRow| or_dash(row.verdict.probes[place], |k| k.to_string());
@@ -130,21 +133,43 @@ pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> Tab
     });
     for it in beside {
         let heading = Heading::text(it.name()).gap(2).drop_priority(5);
-        columns
-            .push(heading, move |row| short_error(report, it, row.verdict.size, row.verdict.count));
+        let measured = measured(it);
+        columns.push(heading, move |row| short_error(measured(row)));
     }
     columns.table(rows)
 }
 
-/// The errors of a structure of a size, and whether no other is better.
-fn errors_of(
-    report: &CompareReport<'_>,
-    contender: Contender,
-    size: u64,
+/// A structure of a size, and the count that its errors are of.
+#[derive(Clone, Copy)]
+struct Measured<'a> {
+    report: &'a CompareReport<'a>,
+    entry: Option<&'a Entry>,
     kind: CountKind,
-) -> Option<(CountErrors, bool)> {
-    let entry = report.comparison.entry(contender, size)?;
-    Some((report.comparison.errors(entry, kind)?, report.is_best(entry, kind)))
+}
+
+impl<'a> Measured<'a> {
+    fn new(report: &'a CompareReport<'a>, it: Contender, size: u64, kind: CountKind) -> Self {
+        Self { report, entry: report.comparison.entry(it, size), kind }
+    }
+
+    fn errors(self) -> Option<CountErrors> {
+        self.report.comparison.errors(self.entry?, self.kind)
+    }
+
+    /// Whether no other structure is better.
+    fn is_best(self) -> bool {
+        self.entry.is_some_and(|entry| self.report.is_best(entry, self.kind))
+    }
+
+    fn star(self) -> &'static str {
+        if self.is_best() { " *" } else { "" }
+    }
+
+    /// The mark of an estimate whose filter was full in some slices.
+    fn full(self) -> &'static str {
+        let is_full = self.entry.is_some_and(|entry| entry.saturated_slices() > 0);
+        if self.kind == CountKind::Estimate && is_full { " (full)" } else { "" }
+    }
 }
 
 /// The difference between two structures, with its interval if it has one.
@@ -153,37 +178,24 @@ fn by_points(judged: &PairJudgement) -> String {
 }
 
 /// An error with its interval: `4.7 (4.5-4.9) *`.
-fn error_cell(report: &CompareReport<'_>, contender: Contender, row: &VerdictRow) -> String {
-    let (size, kind) = (row.verdict.size, row.verdict.count);
-    let Some((errors, is_best)) = errors_of(report, contender, size, kind) else {
-        return match report.comparison.entry(contender, size) {
+fn error_cell(it: Measured<'_>) -> String {
+    let Some(error) = it.errors().map(|errors| errors.error) else {
+        return match it.entry {
             Some(entry) if entry.unfit.is_some() => "does not fit",
             Some(_) => "none",
             None => "–",
         }
         .to_owned();
     };
-    let star = if is_best { " *" } else { "" };
-    let mut floors = report.comparison.floors(report.plan).into_iter();
     let is_floor = |floor: &Floor| {
-        floor.contender == contender && (floor.mean - errors.error.value).abs() < 1e-12
+        it.entry.is_some_and(|entry| entry.contender == floor.contender)
+            && (floor.mean - error.value).abs() < 1e-12
     };
-    if kind == CountKind::Raw && errors.error.value > 0.0 && floors.any(|floor| is_floor(&floor)) {
-        return format!("{} (floor){star}", bare(errors.error.value));
+    let mut floors = it.report.comparison.floors(it.report.plan).into_iter();
+    if it.kind == CountKind::Raw && error.value > 0.0 && floors.any(|floor| is_floor(&floor)) {
+        return format!("{} (floor){}", bare(error.value), it.star());
     }
-    format!("{}{}{star}", with_interval(errors.error, '-'), full(report, contender, size, kind))
-}
-
-/// Returns the mark of an estimate whose filter was full in some slices.
-fn full(
-    report: &CompareReport<'_>,
-    contender: Contender,
-    size: u64,
-    kind: CountKind,
-) -> &'static str {
-    let entry = report.comparison.entry(contender, size);
-    let is_full = entry.is_some_and(|entry| entry.saturated_slices() > 0);
-    if kind == CountKind::Estimate && is_full { " (full)" } else { "" }
+    format!("{}{}{}", with_interval(error, '-'), it.full(), it.star())
 }
 
 /// A mean with its interval in per cent.
@@ -195,16 +207,8 @@ pub(super) fn with_interval(error: Interval, dash: char) -> String {
 }
 
 /// An error without its interval.
-fn short_error(
-    report: &CompareReport<'_>,
-    contender: Contender,
-    size: u64,
-    kind: CountKind,
-) -> String {
-    or_dash(errors_of(report, contender, size, kind), |(errors, is_best)| {
-        let full = full(report, contender, size, kind);
-        in_percent(errors.error)[0].clone() + full + if is_best { " *" } else { "" }
-    })
+fn short_error(it: Measured<'_>) -> String {
+    or_dash(it.errors(), |errors| in_percent(errors.error)[0].clone() + it.full() + it.star())
 }
 
 /// The structures besides the pair: a row a structure, a column a size.
@@ -218,7 +222,7 @@ fn others_table(report: &CompareReport<'_>, kind: CountKind) -> Option<TableView
     let others =
         if report.plan.pair.is_some() { others(report) } else { report.plan.contenders.clone() };
     let rows = others.into_iter().map(|contender| {
-        let cells = sizes.iter().map(|&size| short_error(report, contender, size, kind));
+        let cells = sizes.iter().map(|&it| short_error(Measured::new(report, contender, it, kind)));
         (contender.name().to_owned(), cells.collect::<Vec<_>>())
     });
     let rows: Vec<_> = rows.filter(|(_, cells)| cells.iter().any(|cell| cell != "–")).collect();
@@ -383,7 +387,9 @@ pub(super) fn write_markup(
         let size_text = report.size(size);
         let is_latex = markup == Markup::Latex;
         let mut row = vec![if is_latex { size_text.replace(' ', "\\,") } else { size_text }];
-        row.extend(contenders.iter().map(|&it| marked_error(report, markup, it, size)));
+        let errors =
+            contenders.iter().map(|&it| Measured::new(report, it, size, report.main_kind()));
+        row.extend(errors.map(|errors| marked_error(errors, markup)));
         row.extend(verdicts.next().map(|row| nearer_words(&row, markup)));
         rows += &markup.line(&row);
     }
@@ -404,15 +410,9 @@ pub(super) fn write_markup(
 }
 
 /// An error with its interval, in bold face if no other is better.
-fn marked_error(
-    report: &CompareReport<'_>,
-    markup: Markup,
-    contender: Contender,
-    size: u64,
-) -> String {
-    let errors = errors_of(report, contender, size, report.main_kind());
-    let cell = or_dash(errors, |(it, _)| with_interval(it.error, '–'));
-    let is_best = errors.is_some_and(|(_, is_best)| is_best);
+fn marked_error(it: Measured<'_>, markup: Markup) -> String {
+    let cell = or_dash(it.errors(), |errors| with_interval(errors.error, '–'));
+    let is_best = it.is_best();
     match markup {
         Markup::Markdown if is_best => format!("**{cell}**"),
         Markup::Markdown => cell,

@@ -5,6 +5,7 @@
 
 use crate::report::markup::px;
 use std::fmt::Write as _;
+use std::mem::take;
 
 /// A point on the drawing; `None` for a gap of the curve.
 pub(super) type Spot = Option<(f64, f64)>;
@@ -28,29 +29,18 @@ pub(super) struct Column {
 /// or between two that touch, is narrower than what can be seen.
 pub(super) fn columns(spots: &[Spot]) -> Vec<Vec<Column>> {
     let mut parts: Vec<Vec<Column>> = Vec::new();
-    let mut heights: Vec<f64> = Vec::new();
-    let (mut last, mut gap) = (i64::MIN, true);
-    let mut spots = spots.iter().peekable();
-    while let Some(spot) = spots.next() {
+    let (mut last, mut gap) = (i64::MIN, false);
+    // The number of the column, whether a gap is before the spot, and its height.
+    let placed = spots.iter().filter_map(|spot| {
         let Some((x, y)) = *spot else {
             gap = true;
-            continue;
+            return None;
         };
-        let number = (x / COLUMN).floor() as i64;
-        heights.clear();
-        heights.push(y);
-        let mut ends_with_gap = false;
-        while let Some(next) = spots.peek() {
-            match next {
-                Some((x, y)) if (x / COLUMN).floor() as i64 == number => {
-                    heights.push(*y);
-                    ends_with_gap = false;
-                }
-                Some(_) => break,
-                None => ends_with_gap = true,
-            }
-            spots.next();
-        }
+        Some(((x / COLUMN).floor() as i64, take(&mut gap), y))
+    });
+    for spots in placed.collect::<Vec<_>>().chunk_by(|one, next| one.0 == next.0) {
+        let (number, gap, _) = spots[0];
+        let mut heights: Vec<f64> = spots.iter().map(|spot| spot.2).collect();
         heights.sort_unstable_by(f64::total_cmp);
         let middle = heights.len() / 2;
         let column = Column {
@@ -68,7 +58,7 @@ pub(super) fn columns(spots: &[Spot]) -> Vec<Vec<Column>> {
             Some(part) if !apart => part.push(column),
             _ => parts.push(vec![column]),
         }
-        (last, gap) = (number, ends_with_gap);
+        last = number;
     }
     parts
 }
