@@ -1,7 +1,7 @@
 //! A comparison in words: one sentence for each verdict, the crossovers and the floors.
 
 use super::compare_model::{CaptureDigest, CompareReport, Crossing, VerdictRow, size_words};
-use super::number::{bare, counted, duration, grouped, short_percent};
+use super::number::{bare, counted, duration, grouped, joined, short_percent};
 use super::run_view::captures;
 use super::selection::{selection_words, zone_words};
 use crate::comparison::statistics::{Crossover, Interval, Margin, PairJudgement, Verdict};
@@ -189,9 +189,8 @@ impl CompareReport<'_> {
             let k = if k_changes { ", and k changes there" } else { "" };
             format!("{below} up to {from}, {above} from {to} on; they cross near {near}{k}")
         });
-        let words: Vec<String> = words.collect();
-        if !words.is_empty() {
-            return Some(format!("Nearer: {}.", words.join("; ")));
+        if let Some(words) = joined(words, "; ") {
+            return Some(format!("Nearer: {words}."));
         }
         let judged = || rows.iter().filter_map(VerdictRow::judged);
         let near = judged().find(|it| it.verdict.is_nearer())?.joint.value;
@@ -266,10 +265,7 @@ impl CompareReport<'_> {
         let planned = planned.filter_map(|entry| {
             Some(format!("{} at {}", entry.kind?.name(), self.size(entry.size)))
         });
-        let planned: Vec<String> = planned.collect();
-        if !planned.is_empty() {
-            remarks.push(format!("plan recommends {}.", planned.join(", ")));
-        }
+        remarks.extend(joined(planned, ", ").map(|planned| format!("plan recommends {planned}.")));
         let unfit = comparison.entries.iter().filter_map(|entry| {
             let (name, why) = (entry.contender.name(), entry.unfit.as_ref()?);
             Some(format!("{name} does not fit into {}: {why}.", self.size(entry.size)))
@@ -299,12 +295,10 @@ impl CompareReport<'_> {
             let mean = large.iter().sum::<f64>() / large.len() as f64;
             mean.is_finite().then(|| format!("{} {}", contender.name(), short_percent(mean)))
         };
-        let others = pair.map(mean).into_iter().flatten().collect::<Vec<_>>().join(", ");
-        let others = if others.is_empty() {
-            String::new()
-        } else {
-            format!("; mean error of the others at {}: {others}", self.size(size))
-        };
+        let others = joined(pair.map(mean).into_iter().flatten(), ", ")
+            .map_or_else(String::new, |others| {
+                format!("; mean error of the others at {}: {others}", self.size(size))
+            });
         Some(format!(
             "{} of {} slices have fewer than {SMALL} {}{others}.",
             grouped(small as u64),
@@ -457,18 +451,14 @@ fn hopeless(judged: &PairJudgement, elements: &str) -> String {
     format!("; both lose more than half of the {elements}, so neither is of use")
 }
 
-fn shown(row: &VerdictRow, judged: &PairJudgement, number: usize) -> Interval {
-    row.verdict.count.shown_interval(judged.means[number])
-}
-
 /// The error of one of the two in per cent.
 fn value(row: &VerdictRow, judged: &PairJudgement, number: usize) -> String {
-    format!("{} %", in_percent(shown(row, judged, number))[0])
+    format!("{} %", in_percent(row.verdict.count.shown_interval(judged.means[number]))[0])
 }
 
 /// Its interval behind it; nothing if it has no width.
 fn interval(row: &VerdictRow, judged: &PairJudgement, number: usize) -> String {
-    match in_percent(shown(row, judged, number)) {
+    match in_percent(row.verdict.count.shown_interval(judged.means[number])) {
         [_, low, high] if low == high || low.is_empty() => String::new(),
         [_, low, high] => format!(" (95 % {low}-{high})"),
     }
@@ -543,22 +533,14 @@ fn listed(sizes: &[String]) -> String {
 pub(super) fn floor_sentence(floors: &[Floor], plan: &ComparePlan) -> Option<String> {
     let pair = plan.pair.unwrap_or([Contender::Planned; 2]);
     let floors = floors.iter().filter(|floor| floor.mean > 0.0);
-    let floors: Vec<String> = floors
-        .filter(|floor| pair.contains(&floor.contender))
-        .map(|floor| {
-            let is_more = (floor.lost - floor.mean).abs() > 0.001;
-            let lost = is_more.then(|| format!(" ({} of all)", short_percent(floor.lost)));
-            let lost = lost.unwrap_or_default();
-            format!("{} loses at least {}{lost}", floor.contender.name(), short_percent(floor.mean))
-        })
-        .collect();
-    (!floors.is_empty()).then(|| {
-        format!(
-            "{} here at any memory: {} of values that were each seen before.",
-            floors.join(", "),
-            plan.rule.kind.plural()
-        )
-    })
+    let floors = floors.filter(|floor| pair.contains(&floor.contender)).map(|floor| {
+        let is_more = (floor.lost - floor.mean).abs() > 0.001;
+        let lost = is_more.then(|| format!(" ({} of all)", short_percent(floor.lost)));
+        let lost = lost.unwrap_or_default();
+        format!("{} loses at least {}{lost}", floor.contender.name(), short_percent(floor.mean))
+    });
+    let (floors, elements) = (joined(floors, ", ")?, plan.rule.kind.plural());
+    Some(format!("{floors} here at any memory: {elements} of values that were each seen before."))
 }
 
 /// Says that a small difference may be one of rounding: few hash functions, and not as many in both.
@@ -594,9 +576,8 @@ fn turned_by_probes(rows: &[VerdictRow]) -> Option<String> {
             )
         })
     });
-    let turned: Vec<String> = turned.collect();
-    (!turned.is_empty())
-        .then(|| format!("The number of hash functions decides: {}.", turned.join("; ")))
+    let turned = joined(turned, "; ")?;
+    Some(format!("The number of hash functions decides: {turned}."))
 }
 
 #[cfg(test)]

@@ -38,6 +38,12 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {what}", grouped(number))
 }
 
+/// Joins texts; `None` if there are none.
+pub(super) fn joined(texts: impl Iterator<Item = String>, separator: &str) -> Option<String> {
+    let texts: Vec<String> = texts.collect();
+    (!texts.is_empty()).then(|| texts.join(separator))
+}
+
 /// Capitalises the first letter.
 pub(super) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();

@@ -2,7 +2,7 @@
 
 use super::cell::Time;
 use super::column::{Columns, columns};
-use super::number::{counted, grouped, rfc3339};
+use super::number::{counted, grouped, joined, rfc3339};
 use crate::pipeline::InputResult;
 use crate::plan::TracePlan;
 use crate::selection::{SelectedPart, Selection, TimeBound};
@@ -76,9 +76,7 @@ pub(crate) fn part_words(selection: &Selection) -> Option<String> {
         ("before", end_text(selection)),
     ];
     let parts = parts.into_iter();
-    let parts: Vec<String> =
-        parts.filter_map(|(name, text)| Some(format!("{name} {}", text?))).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    joined(parts.filter_map(|(name, text)| Some(format!("{name} {}", text?))), ", ")
 }
 
 /// Which packets were selected, and how many were not; `None` if all were selected.
