@@ -15,6 +15,9 @@ const BARS: u64 = 16;
 /// Number of curves that colours can tell apart.
 const COLOURS: usize = 8;
 
+/// A value of a slice, and its standard error.
+type Value = (Option<f64>, Option<f64>);
+
 /// The slices of the figures over time, and their names.
 pub(super) struct Series<'a> {
     pub(super) slices: &'a [SliceResult],
@@ -32,24 +35,12 @@ pub(super) struct Series<'a> {
 impl Series<'_> {
     /// Exact, estimate and raw count.
     pub(super) fn counts(&self) -> Figure {
-        let mut series = Vec::new();
-        if self.has_exact {
-            series.push(self.curve("exact", SeriesStyle::Reference, |slice| {
-                (slice.exact.map(|n| n as f64), None)
-            }));
-        }
-        if self.has_filter {
-            if self.has_estimate() {
-                series.push(self.curve("estimate", SeriesStyle::Line, |slice| {
-                    (slice.estimate, slice.std_error)
-                }));
-            }
-            if self.has_raw() {
-                series.push(self.curve("raw count (first)", self.raw_style(), |slice| {
-                    (slice.first.map(|n| n as f64), None)
-                }));
-            }
-        }
+        let exact = |slice: &SliceResult| (slice.exact.map(|n| n as f64), None);
+        let estimate = |slice: &SliceResult| (slice.estimate, slice.std_error);
+        let raw = |slice: &SliceResult| (slice.first.map(|n| n as f64), None);
+        let exact = self.has_exact.then(|| self.curve("exact", SeriesStyle::Reference, exact));
+        let by_filter = if self.has_filter { self.by_filter(estimate, raw) } else { Vec::new() };
+        let series = exact.into_iter().chain(by_filter).collect();
         let mut caption = Vec::new();
         if self.has_exact && self.has_filter {
             caption.push("The grey band is the exact count.".to_owned());
@@ -77,9 +68,18 @@ impl Series<'_> {
         self.slices.iter().any(|slice| slice.first.is_some())
     }
 
-    /// The raw count is less prominent than an estimate.
-    fn raw_style(&self) -> SeriesStyle {
-        if self.has_estimate() { SeriesStyle::Dashed } else { SeriesStyle::Line }
+    /// A value of the estimate and one of the raw count, which is less prominent, where there are
+    /// such counts.
+    fn by_filter(
+        &self,
+        estimate: impl Fn(&SliceResult) -> Value + Clone,
+        raw: impl Fn(&SliceResult) -> Value + Clone,
+    ) -> Vec<Curve> {
+        let (has_estimate, line) = (self.has_estimate(), SeriesStyle::Line);
+        let raw_style = if has_estimate { SeriesStyle::Dashed } else { line };
+        let estimate = has_estimate.then(|| self.curve("estimate", line, estimate));
+        let raw = self.has_raw().then(|| self.curve("raw count (first)", raw_style, raw));
+        estimate.into_iter().chain(raw).collect()
     }
 
     /// Relative errors; `None` without exact counts.
@@ -87,16 +87,8 @@ impl Series<'_> {
         if !self.slices.iter().any(|slice| error_of(slice).is_some()) {
             return None;
         }
-        let mut series = Vec::new();
-        if self.has_estimate() {
-            series
-                .push(self.curve("estimate", SeriesStyle::Line, |slice| (slice.rel_error(), None)));
-        }
-        if self.has_raw() {
-            series.push(self.curve("raw count (first)", self.raw_style(), |slice| {
-                (first_error_of(slice), None)
-            }));
-        }
+        let estimate = |slice: &SliceResult| (slice.rel_error(), None);
+        let series = self.by_filter(estimate, |slice| (first_error_of(slice), None));
         let text = format!("Error of each {}'s count, as a share of the exact count.", self.slice);
         let y = Axis::new("relative error", Scale::Percent);
         Some(self.figure("error-over-time", "How far from exact".to_owned(), text, y, series))
@@ -178,7 +170,7 @@ impl Series<'_> {
         &self,
         name: &str,
         style: SeriesStyle,
-        value: impl Fn(&SliceResult) -> (Option<f64>, Option<f64>) + Clone,
+        value: impl Fn(&SliceResult) -> Value + Clone,
     ) -> Curve {
         let places = self.slices.iter().map(|slice| {
             let (value, std_error) = value(slice);
