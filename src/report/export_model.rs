@@ -6,7 +6,7 @@ use super::column::{Append, Columns, columns};
 use super::count_model::{SKIPPED_DOC, tally};
 use super::flows_model::{FlowNames, FlowShape, flow_columns, protocol_name};
 use super::format::{Frame, Tail};
-use super::number::grouped;
+use super::number::counted;
 use super::run_view::{ended, inputs_cell, reasons};
 use super::selection::trace_columns;
 use crate::decode::{rcode_name, type_name};
@@ -239,28 +239,23 @@ pub(super) fn total_columns() -> Columns<ExportSummary> {
 /// Returns a sentence for each consequence of too little memory, of packets out of order, or of
 /// packets without elements.
 pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let (early, late) = (summary.totals.early, summary.totals.late);
-    if summary.totals.rows == 0 && !summary.totals.skipped.is_empty() {
-        sentences.push(format!("no rows: {}", reasons(&summary.totals.skipped)));
-    }
-    let counted = |number: u64, what: &str, verb: [&str; 2]| match number {
-        1 => format!("1 {what} {}", verb[0]),
-        _ => format!("{} {what}s {}", grouped(number), verb[1]),
-    };
-    if early > 0 {
-        sentences.push(format!(
+    let totals = &summary.totals;
+    let (early, late) = (totals.early, totals.late);
+    let is_empty = totals.rows == 0 && !totals.skipped.is_empty();
+    let none = is_empty.then(|| format!("no rows: {}", reasons(&totals.skipped)));
+    let early = (early > 0).then(|| {
+        format!(
             "{} written early because the memory was full, so an element may have several rows; raise it with --memory",
-            counted(early, "row", ["was", "were"])
-        ));
-    }
-    if late > 0 {
-        sentences.push(format!(
+            counted(early, "row was", "rows were")
+        )
+    });
+    let late = (late > 0).then(|| {
+        format!(
             "{} late, after the slice was closed: each has a row of its own; from files, which can be read twice, each element has one",
-            counted(late, "packet", ["came", "came"])
-        ));
-    }
-    sentences
+            counted(late, "packet came", "packets came")
+        )
+    });
+    [none, early, late].into_iter().flatten().collect()
 }
 
 /// Returns what the document has besides the rows.

@@ -187,28 +187,20 @@ impl<W: Write> FlowTable<W> {
 
 /// Returns a sentence for each reason why flows may be missing or in parts.
 pub fn flow_shortcomings(summary: &FlowSummary) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let early = summary.totals.ended.of(Ended::Memory);
-    if early > 0 {
-        sentences.push(format!(
-            "{} ended early because the memory was full, so some may be listed in parts; raise it with --memory",
-            counted(early, "flow", "flows")
-        ));
-    }
-    let late = summary.totals.late;
-    if late > 0 {
-        sentences.push(format!(
-            "{} began with a packet that came late: they and later ones may be parts of others; raise --delay",
-            counted(late, "flow", "flows")
-        ));
-    }
-    if let Some(unique) = summary.uniqueness.filter(|unique| !unique.exact) {
-        sentences.push(format!(
+    let flows = |number: u64| (number > 0).then(|| counted(number, "flow", "flows"));
+    let early = flows(summary.totals.ended.of(Ended::Memory)).map(|flows| {
+        format!("{flows} ended early because the memory was full, so some may be listed in parts; raise it with --memory")
+    });
+    let late = flows(summary.totals.late).map(|flows| {
+        format!("{flows} began with a packet that came late: they and later ones may be parts of others; raise --delay")
+    });
+    let missing = summary.uniqueness.filter(|unique| !unique.exact).map(|unique| {
+        format!(
             "the exact set did not fit into the memory: about {:.1} ± {:.1} flows are missing; raise it with --memory",
             unique.missed, unique.std_error
-        ));
-    }
-    sentences
+        )
+    });
+    [early, late, missing].into_iter().flatten().collect()
 }
 
 fn title(parameters: &FlowParameters) -> String {
