@@ -10,19 +10,16 @@ use super::number::{counted, decimals_of, duration, grouped, or_dash, size, wind
 use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::sparkline::Sparkline;
-use super::table_columns::TableColumns;
-use super::table_rows::TableRows;
+use super::table_columns::{RowTable, TableColumns};
 use super::terminal::{self, TerminalStyle};
 use crate::pipeline::{CountSummary, SliceResult, Totals};
 use std::io::{self, Write};
+use std::iter::once;
 
 /// Prints slices as they come.
 #[derive(Debug)]
 pub(super) struct CountTable<W: Write> {
-    pub(super) out: W,
-    columns: TableColumns<SliceResult>,
-    rows: TableRows,
-    style: TerminalStyle,
+    pub(super) table: RowTable<W, SliceResult>,
     parameters: CountParameters,
     series: Sparkline,
     last_end_ns: Option<i64>,
@@ -54,18 +51,12 @@ impl Seen {
 
 impl<W: Write> CountTable<W> {
     pub(super) fn begin(
-        mut out: W,
+        out: W,
         parameters: &CountParameters,
         style: TerminalStyle,
     ) -> io::Result<Self> {
-        let columns = TableColumns::new(shown_columns(parameters), style);
-        style.sentence(&mut out, &title(parameters))?;
-        columns.head(&mut out)?;
         Ok(Self {
-            out,
-            columns,
-            rows: TableRows::new(style.rows),
-            style,
+            table: RowTable::begin(out, &title(parameters), shown_columns(parameters), style)?,
             parameters: parameters.clone(),
             series: Sparkline::default(),
             last_end_ns: None,
@@ -74,10 +65,10 @@ impl<W: Write> CountTable<W> {
     }
 
     pub(super) fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        let mut row = self.columns.row(slice, None);
+        let mut row = self.table.text(slice, None);
         if slice.revised {
             row += "  revised";
-            return self.rows.row(&mut self.out, None, row);
+            return self.table.row(row);
         }
         if let Some(end) = self.last_end_ns
             && end < slice.start_ns
@@ -87,25 +78,18 @@ impl<W: Write> CountTable<W> {
         self.last_end_ns = Some(slice.end_ns);
         self.series.push(slice.best().or(slice.first.map(|n| n as f64)).unwrap_or(0.0));
         self.seen.add(slice);
-        self.rows.row(&mut self.out, None, row)
+        self.table.row(row)
     }
 
     pub(super) fn finish(mut self, summary: &CountSummary) -> io::Result<W> {
         let totals = &summary.totals;
-        self.rows.finish(&mut self.out)?;
-        if totals.slices > 1 {
-            let (sum, label) = sums(totals, &self.parameters);
-            writeln!(self.out, "{}", self.columns.row(&sum, Some(label)))?;
-        }
-        if let Some((whole, label)) = whole(totals) {
-            writeln!(self.out, "{}", self.columns.row(&whole, Some(label)))?;
-        }
-        self.columns.foot(&mut self.out)?;
+        self.table.finish(&sums(totals, &self.parameters))?;
+        let RowTable { mut out, style, .. } = self.table;
         let before = format!("{} over time: ", self.parameters.elements());
-        let room = self.style.width.map(|width| width.saturating_sub(before.chars().count()));
+        let room = style.width.map(|width| width.saturating_sub(before.chars().count()));
         let line = self.series.draw(room);
         if !line.is_empty() {
-            writeln!(self.out, "{before}{line}")?;
+            writeln!(out, "{before}{line}")?;
         }
         let mut document = Document::default();
         document.terminal(quantiles(totals, &self.parameters).map(Block::Sentence));
@@ -114,7 +98,7 @@ impl<W: Write> CountTable<W> {
             shortcomings(&summary.inputs, totals.interrupted).into_iter().map(Block::Warning),
         );
         document.terminal(closing(&self.parameters, summary, self.seen));
-        terminal::write(&document, self.style, self.out)
+        terminal::write(&document, style, out)
     }
 }
 
@@ -153,9 +137,8 @@ pub(super) fn slices_view(
     totals: &Totals,
 ) -> TableView {
     let columns = TableColumns::new(shown_columns(parameters), TerminalStyle::default());
-    let sum = (totals.slices > 1).then(|| sums(totals, parameters));
-    let sums = [sum, whole(totals)];
-    let sums = sums.iter().flatten().map(|(sum, label)| (sum, Some(label.clone())));
+    let sums = sums(totals, parameters);
+    let sums = sums.iter().map(|(sum, label)| (sum, Some(label.clone())));
     columns.view(slices.iter().map(|slice| (slice, None)).chain(sums))
 }
 
@@ -167,8 +150,12 @@ fn quantiles(totals: &Totals, parameters: &CountParameters) -> Option<String> {
     Some(format!("{elements} a {slice}: min {min}, median {p50}, p90 {p90}, p99 {p99}, max {max}"))
 }
 
-/// The sum of all slices as a row, with its first cell.
-fn sums(totals: &Totals, parameters: &CountParameters) -> (SliceResult, String) {
+/// The sum of all slices, and all of them together, as rows with their first cells; none for a
+/// single slice.
+fn sums(totals: &Totals, parameters: &CountParameters) -> Vec<(SliceResult, String)> {
+    if totals.slices <= 1 {
+        return Vec::new();
+    }
     let sum = SliceResult {
         packets: totals.packets,
         elements: totals.elements,
@@ -188,13 +175,7 @@ fn sums(totals: &Totals, parameters: &CountParameters) -> (SliceResult, String) 
         Some(_) => format!("in {slices} windows"),
         None => format!("sum of {slices} slices"),
     };
-    (sum, label)
-}
-
-/// All slices together as a row, with its first cell.
-fn whole(totals: &Totals) -> Option<(SliceResult, String)> {
-    let whole = totals.whole.filter(|_| totals.slices > 1)?;
-    let all = SliceResult {
+    let whole = totals.whole.map(|whole| SliceResult {
         packets: totals.packets,
         elements: totals.elements,
         exact: whole.exact,
@@ -203,8 +184,9 @@ fn whole(totals: &Totals) -> Option<(SliceResult, String)> {
         lower: whole.lower,
         upper: whole.upper,
         ..SliceResult::default()
-    };
-    Some((all, "whole, as one slice".to_owned()))
+    });
+    let whole = whole.map(|whole| (whole, "whole, as one slice".to_owned()));
+    once((sum, label)).chain(whole).collect()
 }
 
 /// The columns of a slice that people see in this run.

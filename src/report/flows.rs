@@ -1,5 +1,6 @@
 //! A list of flows in every format, written as they come: for people a line for each, and the totals.
 
+use super::document::{Block, Document};
 use super::flows_model::{FlowParameters, FlowShape, flow_columns, frame, stated_total, tail};
 use super::format::{ReportFormat, Summary};
 use super::number::{counted, duration, grouped, size};
@@ -7,9 +8,8 @@ use super::parallel_rows::ParallelWriter;
 use super::rows::Writer;
 use super::run_view::{reasons, shortcomings};
 use super::selection::{selection_words, zone_words};
-use super::table_columns::TableColumns;
-use super::table_rows::TableRows;
-use super::terminal::TerminalStyle;
+use super::table_columns::RowTable;
+use super::terminal::{self, TerminalStyle};
 use crate::decode::Tunnel;
 use crate::flows::{Ended, FlowOrder, FlowRecord, FlowSink, FlowSummary, RemainingFlows};
 use crate::selection::Selection;
@@ -120,7 +120,7 @@ impl<W: Write> FlowSink for FlowReport<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.writer {
-            Writer::Table(table) => table.out.flush(),
+            Writer::Table(table) => table.table.out.flush(),
             Writer::Rows(rows) => rows.flush(),
         }
     }
@@ -128,41 +128,28 @@ impl<W: Write> FlowSink for FlowReport<W> {
 
 #[derive(Debug)]
 pub(super) struct FlowTable<W: Write> {
-    pub(super) out: W,
-    columns: TableColumns<FlowRecord>,
-    rows: TableRows,
-    style: TerminalStyle,
+    table: RowTable<W, FlowRecord>,
     selection: Selection,
 }
 
 impl<W: Write> FlowTable<W> {
     pub(super) fn begin(
-        mut out: W,
+        out: W,
         parameters: &FlowParameters,
         style: TerminalStyle,
     ) -> io::Result<Self> {
-        let columns = flow_columns(parameters.shape(), parameters.names);
-        let columns =
-            TableColumns::new(columns.in_zone(parameters.plan.trace.selection.zone), style);
-        style.sentence(&mut out, &title(parameters))?;
-        columns.head(&mut out)?;
-        Ok(Self {
-            out,
-            columns,
-            rows: TableRows::new(style.rows),
-            style,
-            selection: parameters.plan.trace.selection.clone(),
-        })
+        let selection = parameters.plan.trace.selection.clone();
+        let columns = flow_columns(parameters.shape(), parameters.names).in_zone(selection.zone);
+        let table = RowTable::begin(out, &title(parameters), columns, style)?;
+        Ok(Self { table, selection })
     }
 
     pub(super) fn flow(&mut self, flow: &FlowRecord) -> io::Result<()> {
-        let row = self.columns.row(flow, None);
-        self.rows.row(&mut self.out, None, row)
+        self.table.row(self.table.text(flow, None))
     }
 
     pub(super) fn finish(mut self, summary: &FlowSummary) -> io::Result<W> {
-        self.rows.finish(&mut self.out)?;
-        self.columns.foot(&mut self.out)?;
+        self.table.finish(&[])?;
         let totals = &summary.totals;
         let flows = counted(totals.flows, "flow", "flows");
         let packets = counted(totals.packets, "packet", "packets");
@@ -177,11 +164,9 @@ impl<W: Write> FlowTable<W> {
         if !totals.skipped.is_empty() {
             said.push(format!("in no flow: {}", reasons(&totals.skipped)));
         }
-        for sentence in said {
-            self.style.sentence(&mut self.out, &sentence)?;
-        }
-        self.out.flush()?;
-        Ok(self.out)
+        let mut document = Document::default();
+        document.terminal(said.into_iter().map(Block::Sentence));
+        terminal::write(&document, self.table.style, self.table.out)
     }
 }
 

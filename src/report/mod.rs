@@ -164,7 +164,7 @@ impl<W: Write> SliceSink for CountReport<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.writer {
-            Writer::Table(table) => table.out.flush(),
+            Writer::Table(table) => table.table.out.flush(),
             Writer::Rows(rows) => rows.flush(),
         }
     }

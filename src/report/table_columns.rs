@@ -4,8 +4,53 @@ use super::column::{Column, Columns};
 use super::document::TableView;
 use super::heading::Heading;
 use super::layout::Layout;
+use super::table_rows::TableRows;
 use super::terminal::{TerminalStyle, write_lines};
 use std::io::{self, Write};
+
+/// A table whose rows are written as they come.
+#[derive(Debug)]
+pub(super) struct RowTable<W: Write, R> {
+    pub(super) out: W,
+    columns: TableColumns<R>,
+    rows: TableRows,
+    pub(super) style: TerminalStyle,
+}
+
+impl<W: Write, R> RowTable<W, R> {
+    /// Writes the title and the headings.
+    pub(super) fn begin(
+        mut out: W,
+        title: &str,
+        columns: Columns<R>,
+        style: TerminalStyle,
+    ) -> io::Result<Self> {
+        let columns = TableColumns::new(columns, style);
+        style.sentence(&mut out, title)?;
+        write_lines(&mut out, columns.layout.head().iter().map(|line| style.bold(line)).collect())?;
+        Ok(Self { out, columns, rows: TableRows::new(style.rows), style })
+    }
+
+    /// The lines of a row; `first` replaces its first cell.
+    pub(super) fn text(&self, row: &R, first: Option<String>) -> String {
+        self.columns.layout.lines(&self.columns.cells(row, first), self.style.width).join("\n")
+    }
+
+    /// Writes the lines of a row.
+    pub(super) fn row(&mut self, text: String) -> io::Result<()> {
+        self.rows.row(&mut self.out, None, text)
+    }
+
+    /// Ends the rows, with these below them, and remarks on columns that have no room.
+    pub(super) fn finish(&mut self, sums: &[(R, String)]) -> io::Result<()> {
+        self.rows.finish(&mut self.out)?;
+        for (row, first) in sums {
+            writeln!(self.out, "{}", self.text(row, Some(first.clone())))?;
+        }
+        let remark = self.columns.layout.remark();
+        remark.map_or(Ok(()), |remark| self.style.sentence(&mut self.out, &remark))
+    }
+}
 
 /// The columns of a table that have a heading, from the left.
 #[derive(Debug)]
@@ -13,7 +58,6 @@ pub(super) struct TableColumns<R> {
     columns: Columns<R>,
     headings: Vec<Heading>,
     layout: Layout,
-    style: TerminalStyle,
 }
 
 impl<R> TableColumns<R> {
@@ -27,12 +71,7 @@ impl<R> TableColumns<R> {
         shown.sort_by_key(|(heading, _)| heading.place);
         let (headings, columns): (Vec<_>, _) = shown.into_iter().unzip();
         let layout = Layout::new(&headings, style.width);
-        Self { columns: Columns(columns), headings, layout, style }
-    }
-
-    /// Writes the line of headings.
-    pub(super) fn head(&self, out: &mut dyn Write) -> io::Result<()> {
-        write_lines(out, self.layout.head().iter().map(|line| self.style.bold(line)).collect())
+        Self { columns: Columns(columns), headings, layout }
     }
 
     /// The cells of a row; `first` replaces the first of them.
@@ -46,11 +85,6 @@ impl<R> TableColumns<R> {
         cells
     }
 
-    /// The lines of a row; `first` replaces its first cell.
-    pub(super) fn row(&self, row: &R, first: Option<String>) -> String {
-        self.layout.lines(&self.cells(row, first), self.style.width).join("\n")
-    }
-
     /// A table of these rows, each perhaps with another first cell.
     pub(super) fn view<'a>(
         &self,
@@ -61,10 +95,5 @@ impl<R> TableColumns<R> {
     {
         let rows = rows.into_iter().map(|(row, first)| self.cells(row, first));
         TableView::new(self.headings.iter().cloned(), rows)
-    }
-
-    /// Writes a remark on columns that have no room.
-    pub(super) fn foot(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.layout.remark().map_or(Ok(()), |remark| self.style.sentence(out, &remark))
     }
 }
