@@ -46,7 +46,7 @@ impl Elements {
         name: impl Fn(u32) -> String,
     ) -> Result<Self, PlannerError> {
         if let Some(&(mask, ..)) = known.iter().find(|&&(_, n, _)| n == 0) {
-            return Err(PlannerError::new(format!(
+            return Err(PlannerError(format!(
                 "a combination has at least one value, but {} has 0; 1 works",
                 name(mask)
             )));
@@ -65,7 +65,7 @@ impl Elements {
         let mut elements = Self { numbers, origins, caps: caps.to_vec() };
         elements.bound_by_parts(&known, &name)?;
         if elements.whole().is_infinite() {
-            return Err(PlannerError::new(format!(
+            return Err(PlannerError(format!(
                 "sizes depend on the number of distinct elements, and that of {} is not known; --expect 100k or --sample CAPTURE works",
                 name(masks as u32 - 1)
             )));
@@ -125,7 +125,7 @@ impl Elements {
             }
             if is_known {
                 let (name, number) = (name(set as u32), self.numbers[set]);
-                return Err(PlannerError::new(format!(
+                return Err(PlannerError(format!(
                     "{name} has at most {bound} values, as many as its attributes have multiplied, not {number}; --expect {name}={bound} works"
                 )));
             }
@@ -148,7 +148,7 @@ impl Elements {
                 }
                 if known.contains(&set) {
                     let [smaller, name] = [set, larger].map(|mask| name(mask as u32));
-                    return Err(PlannerError::new(format!(
+                    return Err(PlannerError(format!(
                         "{smaller} has at most as many values as {name}, {bound}, not {number}; give the larger combination --expect {name}={number}"
                     )));
                 }

@@ -64,13 +64,7 @@ pub struct PlanRequest {
 /// A request that cannot be planned; the text states the rule and a value that works.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{0}")]
-pub struct PlannerError(String);
-
-impl PlannerError {
-    pub(super) fn new(rule: impl Into<String>) -> Self {
-        Self(rule.into())
-    }
-}
+pub struct PlannerError(pub(super) String);
 
 /// Lowest rate that is planned for one element: 16 times that of digest collisions.
 pub(super) const LEAST_RATE: f64 = 16.0 * DIGESTS_ALIKE;
@@ -206,8 +200,8 @@ impl PlanRequest {
     fn check_cuts(&self) -> Result<(), PlannerError> {
         let (attributes, whole) = (self.attributes.len(), self.name(self.full()));
         if self.cuts.is_some() && !self.plans(FilterKind::has_cuts) {
-            return Err(PlannerError::new(
-                "cuts are for cbfm and wcbfm, and neither is among the structures; --filter cbfm works",
+            return Err(PlannerError(
+                "cuts are for cbfm and wcbfm, and neither is among the structures; --filter cbfm works".into(),
             ));
         }
         for &cut in self.cuts.iter().flatten() {
@@ -224,30 +218,28 @@ impl PlanRequest {
     }
 
     fn check_matrix_weights(&self) -> Result<(), PlannerError> {
+        let Some(weights) = &self.weights else { return Ok(()) };
         let attributes = self.attributes.len();
         let error = |text: String| Err(PlannerError(text));
-        if let Some(weights) = &self.weights {
-            if !self.plans(FilterKind::has_weights) {
-                return error(
-                    "weights are for wcbfm, which is not among the structures; --filter wcbfm works"
-                        .into(),
-                );
-            }
-            if let Goal::AttributeRate { .. } = self.goal {
-                return error(
-                    "the rate of an attribute gives each attribute its size, and leaves nothing to weights; --fpr instead of --attribute-fpr works".into(),
-                );
-            }
-            if weights.len() != attributes {
-                return error(format!(
-                    "there is one weight for each of the {attributes} attributes, not {}; {} works",
-                    weights.len(),
-                    vec!["1"; attributes].join(",")
-                ));
-            }
-            check_weights(weights.iter().copied(), "attributes")?;
+        if !self.plans(FilterKind::has_weights) {
+            return error(
+                "weights are for wcbfm, which is not among the structures; --filter wcbfm works"
+                    .into(),
+            );
         }
-        Ok(())
+        if let Goal::AttributeRate { .. } = self.goal {
+            return error(
+                "the rate of an attribute gives each attribute its size, and leaves nothing to weights; --fpr instead of --attribute-fpr works".into(),
+            );
+        }
+        if weights.len() != attributes {
+            return error(format!(
+                "there is one weight for each of the {attributes} attributes, not {}; {} works",
+                weights.len(),
+                vec!["1"; attributes].join(",")
+            ));
+        }
+        check_weights(weights.iter().copied(), "attributes")
     }
 }
 
