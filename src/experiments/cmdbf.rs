@@ -11,7 +11,6 @@ use super::random::Random;
 use super::result::Measured;
 use super::statistics::{deviation, fill_variance, mean_of};
 use super::{Experiment, Found, Settings};
-use crate::bits::BitArray;
 use crate::filters::sizing::{best_probes, bloom_fpr};
 use crate::filters::{
     Cmdbf, CmdbfSpec, Combination, ElementDigests, FilterSpec, Mdbf, MdbfSpec, MembershipFilter,
@@ -364,19 +363,13 @@ fn xor(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
     [a[0] ^ b[0], a[1] ^ b[1]]
 }
 
-fn set(filter: &mut BitArray, addresses: [u64; 2]) {
-    for address in addresses {
-        filter.set(address);
-    }
+/// Returns the bits at these addresses as a number: bit i for place i.
+fn bits([a, b]: [u64; 2]) -> u64 {
+    1 << a | 1 << b
 }
 
-fn contains(filter: &BitArray, addresses: [u64; 2]) -> bool {
-    addresses.into_iter().all(|address| filter.get(address))
-}
-
-/// Returns the set bits as a number: bit i for place i.
-fn pattern(filter: &BitArray) -> f64 {
-    (0..filter.len()).filter(|&place| filter.get(place)).map(|place| (1_u64 << place) as f64).sum()
+fn contains(filter: u64, addresses: [u64; 2]) -> bool {
+    bits(addresses) & !filter == 0
 }
 
 pub(super) fn examples(_: &Settings) -> Found {
@@ -386,25 +379,23 @@ pub(super) fn examples(_: &Settings) -> Found {
     let mut push = |label: &str, printed: f64, ours: f64, reason: &str| {
         found.cell(label).printed(printed, 0.0).measured(Measured::exactly(ours)).because(reason);
     };
-    let mut single = BitArray::new(5);
-    set(&mut single, addresses(9, 5));
-    set(&mut single, addresses(11, 5));
-    push("m=5, {9, 11}: set bits", 19.0, pattern(&single), "bits 0, 1 and 4");
-    let answer = |value| f64::from(contains(&single, addresses(value, 5)));
+    let single = bits(addresses(9, 5)) | bits(addresses(11, 5));
+    push("m=5, {9, 11}: set bits", 19.0, single as f64, "bits 0, 1 and 4");
+    let answer = |value| f64::from(contains(single, addresses(value, 5)));
     push("m=5: 15 is contained", 0.0, answer(15), "bits 0 and 3");
     push("m=5: 16 is contained", 1.0, answer(16), "bits 1 and 0: a false positive");
-    let [mut first, mut second, mut combined] = [(); 3].map(|()| BitArray::new(8));
+    let [mut first, mut second, mut combined] = [0; 3];
     for (a, b) in [(9, 7), (11, 9)] {
         let (a, b) = (addresses(a, 8), addresses(b, 8));
-        set(&mut first, a);
-        set(&mut second, b);
-        set(&mut combined, xor(a, b));
+        first |= bits(a);
+        second |= bits(b);
+        combined |= bits(xor(a, b));
     }
-    push("m=8, (9,7), (11,9): set bits of BF1", 42.0, pattern(&first), "bits 1, 3 and 5");
-    push("m=8, (9,7), (11,9): set bits of BF2", 162.0, pattern(&second), "bits 1, 5 and 7");
-    push("m=8, (9,7), (11,9): set bits of CBF", 84.0, pattern(&combined), "bits 2, 4 and 6");
+    push("m=8, (9,7), (11,9): set bits of BF1", 42.0, first as f64, "bits 1, 3 and 5");
+    push("m=8, (9,7), (11,9): set bits of BF2", 162.0, second as f64, "bits 1, 5 and 7");
+    push("m=8, (9,7), (11,9): set bits of CBF", 84.0, combined as f64, "bits 2, 4 and 6");
     let (a, b) = (addresses(11, 8), addresses(15, 8));
-    let apart = contains(&first, a) && contains(&second, b);
+    let apart = contains(first, a) && contains(second, b);
     push(
         "m=8: MDBF contains (11,15)",
         1.0,
@@ -414,7 +405,7 @@ pub(super) fn examples(_: &Settings) -> Found {
     push(
         "m=8: CMDBF contains (11,15)",
         0.0,
-        f64::from(apart && contains(&combined, xor(a, b))),
+        f64::from(apart && contains(combined, xor(a, b))),
         "bit 4 is set, bit 0 is not: the CMDBF rejects it",
     );
     Ok(found)
