@@ -15,7 +15,7 @@ mod conversation;
 mod counts;
 mod dns;
 mod frame;
-mod random;
+pub(crate) mod random;
 #[cfg(test)]
 mod tests;
 
