@@ -1,7 +1,7 @@
 //! Course report, Fig. 2: the best number of functions, and the rate 0.6185^(m/n) that it gives.
 
 use super::numbers::false_positives;
-use super::result::{ChartScale, CurvePair, Measured};
+use super::result::{ChartScale, Curve, CurvePair, Measured};
 use super::statistics::rate_of;
 use super::{Experiment, Found, Settings};
 use crate::filters::BloomFilter;
@@ -29,19 +29,20 @@ pub(super) fn fig_2(settings: &Settings) -> Found {
     let mut best = CurvePair::new("the best k");
     for bits in BITS {
         let m = bits * elements;
-        let mut of_shares = CurvePair::new(format!("m/n = {bits}"));
         let pair = one_size(&mut found, bits, elements, &mut best, |probes| {
             let hits = false_positives(settings, (runs, elements, queries), || {
                 Box::new(BloomFilter::new(m, probes))
             });
             let formula = bloom_fpr(m as f64, probes, elements as f64);
-            let measured = rate_of(hits, queries, Some(formula));
-            // (1 - p)^k with k = -(m/n) ln p: the same formula by p.
-            of_shares.push((-f64::from(probes) / bits as f64).exp(), formula, measured);
-            (formula, measured)
+            (formula, rate_of(hits, queries, Some(formula)))
         });
-        curves.extend(pair.curves());
-        by_share.extend(of_shares.reversed().curves());
+        for curve in pair.curves() {
+            // (1 - p)^k with k = -(m/n) ln p: the same formula by p.
+            let by_p = |&(k, y, error): &(f64, f64, f64)| ((-k / bits as f64).exp(), y, error);
+            let points = curve.points.iter().rev().map(by_p).collect();
+            by_share.push(Curve::new(&*curve.name, curve.kind, points));
+            curves.push(curve);
+        }
     }
     for (name, title, caption, x, curves) in [
         (

@@ -355,19 +355,20 @@ named_enum! {
 
 /// The points of a measured curve and of the formula for it.
 pub(super) struct CurvePair {
-    name: String,
-    measured: Vec<(f64, f64, f64)>,
-    formula: Vec<(f64, f64, f64)>,
+    measured: Curve,
+    formula: Curve,
 }
 
 impl CurvePair {
     pub(super) fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), measured: Vec::new(), formula: Vec::new() }
+        let measured = Curve::measured(name, []);
+        let name = format!("{}, formula", measured.name);
+        Self { measured, formula: Curve::new(name, CurveKind::Formula, Vec::new()) }
     }
 
     pub(super) fn push(&mut self, x: f64, formula: f64, measured: Measured) {
-        self.measured.push((x, measured.mean, measured.std_error));
-        self.formula.push((x, formula, 0.0));
+        self.measured.points.push((x, measured.mean, measured.std_error));
+        self.formula.points.push((x, formula, 0.0));
     }
 
     /// Adds the formula and the measurement of a cell, if it has both.
@@ -377,19 +378,10 @@ impl CurvePair {
         }
     }
 
-    /// Returns the points in the opposite order.
-    pub(super) fn reversed(mut self) -> Self {
-        self.measured.reverse();
-        self.formula.reverse();
-        self
-    }
-
     /// Returns both curves; none without points.
     pub(super) fn curves(self) -> impl Iterator<Item = Curve> {
-        let Self { name, measured, formula } = self;
-        let formula = Curve::new(format!("{name}, formula"), CurveKind::Formula, formula);
-        let curves = [Curve::new(name, CurveKind::Measured, measured), formula];
-        curves.into_iter().filter(|curve| !curve.points.is_empty())
+        let curves = [self.measured, self.formula].into_iter();
+        curves.filter(|curve| !curve.points.is_empty())
     }
 }
 
