@@ -5,7 +5,7 @@
 use super::GeneratePlan;
 use super::conversation::{client_address, ephemeral_port};
 use super::counts::Counts;
-use super::frame::{Segment, Tuple, UDP, network_headers, put16, transport_header};
+use super::frame::{Segment, Tuple, UDP, ipv6_address, network_headers, transport_header, write};
 use super::random::{Random, Zipf, mix, scale};
 
 const SERVICES: [&str; 4] = ["www", "api", "mail", "cdn"];
@@ -116,40 +116,31 @@ fn write_message(bytes: &mut [u8], at: usize, question: Question, answer: bool) 
     // One name in sixteen does not exist; no name has texts.
     let missing = mix(u64::from(question.name)).is_multiple_of(16);
     let answered = answer && !missing && question.kind != TYPE_TXT;
-    put16(bytes, at, question.id);
-    put16(
-        bytes,
-        at + 2,
-        match (answer, missing) {
-            (false, _) => 0x0100,
-            (true, false) => 0x8180,
-            (true, true) => 0x8183,
-        },
-    );
-    put16(bytes, at + 4, 1);
-    put16(bytes, at + 6, u16::from(answered));
-    bytes[at + 8..at + 12].fill(0);
-    let mut end = write_name(bytes, at + 12, question.name, question.capitals);
-    put16(bytes, end, question.kind);
-    put16(bytes, end + 2, 1);
-    end += 4;
-    let question_end = end;
-    if answered {
-        put16(bytes, end, 0xc00c);
-        put16(bytes, end + 2, question.kind);
-        put16(bytes, end + 4, 1);
-        bytes[end + 6..end + 10].copy_from_slice(&300_u32.to_be_bytes());
-        let address = question.name.to_be_bytes();
-        let data: &[u8] = if question.kind == TYPE_A {
-            &[203, 0, 113, address[3]]
-        } else {
-            &super::frame::ipv6_address(question.name)
-        };
-        put16(bytes, end + 10, data.len() as u16);
-        bytes[end + 12..end + 12 + data.len()].copy_from_slice(data);
-        end += 12 + data.len();
+    let flags = match (answer, missing) {
+        (false, _) => 0x0100,
+        (true, false) => 0x8180,
+        (true, true) => 0x8183,
+    };
+    let at = write_words(bytes, at, &[question.id, flags, 1, u16::from(answered), 0, 0]);
+    let at = write_name(bytes, at, question.name, question.capitals);
+    let question_end = write_words(bytes, at, &[question.kind, 1]);
+    if !answered {
+        return (question_end, question_end);
     }
-    (question_end, end)
+    let data: &[u8] = if question.kind == TYPE_A {
+        &[203, 0, 113, question.name as u8]
+    } else {
+        &ipv6_address(question.name)
+    };
+    // The name of the question, its type and class, and how many seconds the answer holds.
+    let head = [0xc00c, question.kind, 1, 0, 300, data.len() as u16];
+    let at = write_words(bytes, question_end, &head);
+    (question_end, write(bytes, at, data))
+}
+
+/// Writes numbers in network byte order at `at` and returns their end.
+fn write_words(bytes: &mut [u8], at: usize, words: &[u16]) -> usize {
+    words.iter().fold(at, |at, word| write(bytes, at, &word.to_be_bytes()))
 }
 
 /// Writes the name with this number and returns where it ends: a service, the number in
@@ -161,8 +152,7 @@ fn write_name(bytes: &mut [u8], at: usize, name: u32, capitals: bool) -> usize {
     at += 1;
     let mut rest = name;
     loop {
-        bytes[at..at + 2].copy_from_slice(SYLLABLES[(rest & 31) as usize].as_bytes());
-        at += 2;
+        at = write(bytes, at, SYLLABLES[(rest & 31) as usize].as_bytes());
         rest >>= 5;
         if rest == 0 {
             break;
@@ -180,9 +170,8 @@ fn write_name(bytes: &mut [u8], at: usize, name: u32, capitals: bool) -> usize {
 }
 
 fn write_label(bytes: &mut [u8], at: usize, label: &str, capitals: bool) -> usize {
-    let end = at + 1 + label.len();
     bytes[at] = label.len() as u8;
-    bytes[at + 1..end].copy_from_slice(label.as_bytes());
+    let end = write(bytes, at + 1, label.as_bytes());
     if capitals {
         bytes[at + 1].make_ascii_uppercase();
     }

@@ -164,14 +164,9 @@ pub(super) fn transport_header(bytes: &mut [u8], at: usize, tuple: Tuple, segmen
     }
 }
 
-/// Writes a header at `at` and returns its end.
-fn write(bytes: &mut [u8], at: usize, header: &[u8]) -> usize {
-    let end = at + header.len();
-    bytes[at..end].copy_from_slice(header);
+/// Writes a part of a frame at `at` and returns its end.
+pub(super) fn write(bytes: &mut [u8], at: usize, part: &[u8]) -> usize {
+    let end = at + part.len();
+    bytes[at..end].copy_from_slice(part);
     end
-}
-
-/// Writes a number in network byte order.
-pub(super) fn put16(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }

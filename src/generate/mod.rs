@@ -81,19 +81,17 @@ impl GeneratePlan {
     /// The plan with everything in proportion to a number of packets.
     pub fn new(kind: GenerateKind, packets: u64) -> Self {
         let bounded = |number: u64| number.clamp(1, 1 << 24) as u32;
+        let (pairs, snaplen) = match kind {
+            GenerateKind::Traffic => (packets / 5 * 2, 96),
+            GenerateKind::Dns => (packets / 200, 65_535),
+        };
         Self {
             kind,
             packets,
-            pairs: match kind {
-                GenerateKind::Traffic => bounded(packets / 5 * 2),
-                GenerateKind::Dns => bounded(packets / 200),
-            },
+            pairs: bounded(pairs),
             names: bounded(packets / 20),
             seed: 1,
-            snaplen: match kind {
-                GenerateKind::Traffic => 96,
-                GenerateKind::Dns => 65_535,
-            },
+            snaplen,
             duration_ns: 60_000_000_000,
             nanoseconds: false,
             repeat_percent: 5,
@@ -312,14 +310,12 @@ impl<'a> Capture<'a> {
         let moment = u128::from(number) << 32 | u128::from(bits >> 32);
         let time_ns = ((moment * self.step) >> 64) as u64;
         let (seconds, fraction) = (time_ns / 1_000_000_000, (time_ns % 1_000_000_000) as u32);
-        let captured = frame.len().min(self.snaplen);
-        let mut record = [0; 16];
-        record[..4].copy_from_slice(&((START_S + seconds) as u32).to_le_bytes());
         let fraction = if self.nanoseconds { fraction } else { fraction / 1000 };
-        record[4..8].copy_from_slice(&fraction.to_le_bytes());
-        record[8..12].copy_from_slice(&(captured as u32).to_le_bytes());
-        record[12..].copy_from_slice(&(frame.len() as u32).to_le_bytes());
-        self.buffer.extend_from_slice(&record);
+        let captured = frame.len().min(self.snaplen);
+        let lengths = [captured, frame.len()].map(|length| length as u32);
+        for word in [(START_S + seconds) as u32, fraction].into_iter().chain(lengths) {
+            self.buffer.extend_from_slice(&word.to_le_bytes());
+        }
         self.buffer.extend_from_slice(&frame[..captured]);
         if self.buffer.len() >= WRITE_AT { self.flush() } else { Ok(()) }
     }
