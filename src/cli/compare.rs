@@ -11,8 +11,8 @@ use super::units::{in_short, parse_count, parse_share, parse_size, with_values};
 use super::wanted::{parse_expected, wanted_of};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
-use clap::Args;
 use clap::builder::TypedValueParser;
+use clap::{Args, ValueEnum};
 use flowsieve::comparison::statistics::Margin;
 use flowsieve::comparison::{ComparePlan, Contender, ProbeRule, Seeds, Sizes, compare};
 use flowsieve::filters::{FilterKind, Structure};
@@ -112,7 +112,14 @@ struct ConditionArgs {
     ///
     /// `array` is the setting of the paper: m bits for each array (--bits), k = 4 for all. Memory
     /// is then reported, not equal.
-    #[arg(long, value_name = "SETTING", value_parser = settings(), default_value = "total", hide_possible_values = true, hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "SETTING",
+        value_enum,
+        default_value = "total",
+        hide_possible_values = true,
+        hide_short_help = true
+    )]
     setting: Setting,
 
     /// Bits of each array (m) with --setting array, several separated by commas [default:
@@ -171,9 +178,11 @@ struct ConditionArgs {
 }
 
 /// The quantity that is equal for all structures.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Setting {
+    /// Every structure has the same memory
     Total,
+    /// Every array has the same number of bits
     Array,
 }
 
@@ -181,13 +190,6 @@ enum Setting {
 fn parse_margin(text: &str) -> Result<f64, String> {
     let share = parse_share(text).ok().filter(|share| (0.0..1.0).contains(share));
     share.ok_or_else(|| "a margin is a share from 0 to below 1, such as 0.001 or 0.1%".to_owned())
-}
-
-fn settings() -> impl TypedValueParser<Value = Setting> {
-    one_of([
-        ("total", "Every structure has the same memory", Setting::Total),
-        ("array", "Every array has the same number of bits", Setting::Array),
-    ])
 }
 
 fn groupings() -> impl TypedValueParser<Value = Grouping> {
