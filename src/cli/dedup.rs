@@ -129,7 +129,7 @@ struct CapturesArgs {
 
 fn rules() -> impl TypedValueParser<Value = Sameness> {
     use Sameness::{Flow, Frame, Packet, Retransmission};
-    named(&[Packet, Frame, Retransmission, Flow], Sameness::name, |by| match by {
+    named([Packet, Frame, Retransmission, Flow], Sameness::name, |by| match by {
         Packet => {
             "The IP packet, without its link header, VLAN tags, MPLS labels, TTL and header checksum"
         }
@@ -151,7 +151,7 @@ const DIFFERENCES: &[Choice<fn(&mut Difference)>] = &[
 fn filters() -> impl TypedValueParser<Value = WindowFilterKind> {
     use WindowFilterKind::{Counting, Dleft, Rotating, SplitCounting};
     let all = [Dleft, SplitCounting, Counting, Rotating];
-    named(&all, WindowFilterKind::name, |kind| match kind {
+    named(all, WindowFilterKind::name, |kind| match kind {
         Dleft => "d-left counting Bloom filter",
         SplitCounting => "Split counting Bloom filter",
         Counting => "Counting Bloom filter",

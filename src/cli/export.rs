@@ -87,7 +87,7 @@ pub(crate) struct ExportArgs {
 
 /// Returns the formats for programs: rows by the million are not for people.
 fn formats() -> impl TypedValueParser<Value = ReportFormat> {
-    named(&ReportFormat::ALL[1..], ReportFormat::name, ReportFormat::help)
+    named(ReportFormat::ALL[1..].iter().copied(), ReportFormat::name, ReportFormat::help)
 }
 
 const UNWRITTEN: &str = "cannot write the rows";

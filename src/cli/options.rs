@@ -31,14 +31,14 @@ pub(super) type Choice<T> = (&'static str, &'static str, T);
 
 /// Returns a parser of these values by name; `help` is the text of `--help`.
 pub(super) fn named<T>(
-    values: &[T],
+    values: impl IntoIterator<Item = T>,
     name: fn(T) -> &'static str,
     help: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T> + use<T>
+) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Send + Sync + 'static,
 {
-    let choices = values.iter().map(|&value| (name(value), help(value), value));
+    let choices = values.into_iter().map(|value| (name(value), help(value), value));
     one_of(choices.collect::<Vec<_>>())
 }
 
@@ -411,7 +411,7 @@ pub(super) struct SliceArgs<const WHOLE: bool> {
 }
 
 fn boundaries() -> impl TypedValueParser<Value = Align> {
-    named(&[Align::Epoch, Align::First], Align::name, |align| match align {
+    named([Align::Epoch, Align::First], Align::name, |align| match align {
         Align::Epoch | Align::Local(_) => "Multiples of the width since 1970 began in --timezone",
         Align::First => "Multiples of the width since the first packet",
     })
@@ -516,7 +516,7 @@ pub(super) struct FormatArgs {
 }
 
 fn formats() -> impl TypedValueParser<Value = ReportFormat> {
-    named(ReportFormat::ALL, ReportFormat::name, ReportFormat::help)
+    named(ReportFormat::ALL.iter().copied(), ReportFormat::name, ReportFormat::help)
 }
 
 impl FormatArgs {

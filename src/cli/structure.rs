@@ -8,14 +8,12 @@ use flowsieve::index::{GlobalFilter, RegionFilter};
 
 /// Returns a filter, another counter, or the exact set alone.
 pub(crate) fn structures() -> impl TypedValueParser<Value = Structure> {
-    let all: Vec<_> = Structure::all().collect();
-    named(&all, Structure::name, Structure::summary)
+    named(Structure::all(), Structure::name, Structure::summary)
 }
 
 /// Returns a structure that a comparison knows.
 pub(crate) fn contenders() -> impl TypedValueParser<Value = Contender> {
-    let all: Vec<_> = Contender::all().collect();
-    named(&all, Contender::name, Contender::summary)
+    named(Contender::all(), Contender::name, Contender::summary)
 }
 
 /// Returns a structure that a comparison knows, or `None` for all but [`Contender::Planned`].
@@ -26,11 +24,10 @@ pub(crate) fn contenders_or_all() -> impl TypedValueParser<Value = Option<Conten
 
 /// Returns a filter of a region in an index.
 pub(crate) fn filters_of_regions() -> impl TypedValueParser<Value = RegionFilter> {
-    let all: Vec<_> = RegionFilter::all().collect();
-    named(&all, RegionFilter::name, RegionFilter::summary)
+    named(RegionFilter::all(), RegionFilter::name, RegionFilter::summary)
 }
 
 /// Returns a filter of the global level of an index.
 pub(crate) fn global_filters() -> impl TypedValueParser<Value = GlobalFilter> {
-    named(&GlobalFilter::ALL, GlobalFilter::name, GlobalFilter::summary)
+    named(GlobalFilter::ALL, GlobalFilter::name, GlobalFilter::summary)
 }
