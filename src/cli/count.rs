@@ -200,9 +200,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
         }),
         od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who)),
     ])?;
-    if !args.format.of(&args.output).says_all() {
-        run.note(slice_shortcomings(&summary.totals));
-    }
+    run.note(args.format.of(&args.output), slice_shortcomings(&summary.totals));
     let what = match &args.save_filter {
         Some(path) => format!("{PARTIAL}; {} was not saved", path.shown()),
         None => PARTIAL.to_owned(),

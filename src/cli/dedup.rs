@@ -218,8 +218,9 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     let reported = reported.context("cannot write the summary");
     all_written([captures, args.output.finish(run, reported, || report.complete().summary())])?;
     run.problems(&summary.inputs);
-    run.note(files.losses(&written, single));
-    run.say_notes();
+    for loss in files.losses(&written, single) {
+        run.remark(loss);
+    }
     Ok(run.finish(PARTIAL))
 }
 
@@ -275,13 +276,13 @@ impl CapturesArgs {
         let mut losses = Vec::new();
         if written.without_options > 0 {
             losses.push(format!(
-                "flowsieve: the comments and flags of {} are lost, since pcap cannot store them; give the output a name that ends in .pcapng",
+                "the comments and flags of {} are lost, since pcap cannot store them; give the output a name that ends in .pcapng",
                 counted(written.without_options, "packet", "packets")
             ));
         }
         if let Some(lost) = written.lost.in_words() {
             let why = self.why_lost(single);
-            losses.push(format!("flowsieve: what was written lacks {lost}{why}"));
+            losses.push(format!("what was written lacks {lost}{why}"));
         }
         losses
     }

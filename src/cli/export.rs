@@ -6,7 +6,7 @@ use super::options::{
     DnsPortArgs, FormatArgs, InputArgs, OutputArgs, SliceArgs, SpeechArgs, ThreadArgs, check_ends,
     elements, named, one_of,
 };
-use super::output::{Output, Partials};
+use super::output::Output;
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
 use super::units::{in_short, parse_size, with_values};
@@ -100,59 +100,41 @@ pub(crate) fn run(args: &ExportArgs, run: &mut Run) -> Result<Outcome> {
     let output = args.output.open(run)?;
     // Rows and a bar would overwrite each other.
     run.show_progress(!output.is_terminal());
-    let mut rows = Rows {
-        report: None,
-        can_begin_again: output.is_file(),
-        args,
-        parameters: ExportParameters::new(&plan, args.names),
-        threads: plan.trace.threads,
-        partials: run.partials.clone(),
+    let can_begin_again = output.is_file();
+    let (parameters, partials) = (ExportParameters::new(&plan, args.names), run.partials.clone());
+    let begin =
+        |output| ExportReport::begin(args.format(), &parameters, plan.trace.threads, output);
+    let begin_again = || {
+        let output = Output::open(&partials, args.output.path());
+        begin(output.map_err(io::Error::other)?)
     };
-    rows.begin(output).context(UNWRITTEN)?;
+    let report = begin(output).context(UNWRITTEN)?;
+    let mut rows = Rows { report, can_begin_again, begin_again };
     let summary = run.read(&plan.trace.inputs, |watch| export(&plan, &mut rows, watch))?;
-    let report = rows.report.ok_or_else(|| io::ErrorKind::Other.into());
-    let written = report.and_then(|report| report.finish(&summary)).context(UNWRITTEN);
-    args.output.finish(run, written, || export_summary(&rows.parameters, &summary))?;
-    if !args.format().says_all() {
-        run.note(export_shortcomings(&summary));
-    }
+    let written = rows.report.finish(&summary).context(UNWRITTEN);
+    args.output.finish(run, written, || export_summary(&parameters, &summary))?;
+    run.note(args.format(), export_shortcomings(&summary));
     Ok(run.end(&summary, args.speech, PARTIAL))
 }
 
 /// Writes rows. A file can be begun again.
-struct Rows<'a> {
-    /// `None` if it could not be begun again.
-    report: Option<ExportReport<Output>>,
+struct Rows<B> {
+    report: ExportReport<Output>,
     can_begin_again: bool,
-    args: &'a ExportArgs,
-    parameters: ExportParameters,
-    threads: usize,
-    partials: Partials,
+    begin_again: B,
 }
 
-impl Rows<'_> {
-    fn begin(&mut self, output: Output) -> io::Result<()> {
-        let report =
-            ExportReport::begin(self.args.format(), &self.parameters, self.threads, output)?;
-        self.report = Some(report);
-        Ok(())
-    }
-}
-
-impl ExportSink for Rows<'_> {
+impl<B: Fn() -> io::Result<ExportReport<Output>>> ExportSink for Rows<B> {
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()> {
-        let report = self.report.as_mut();
-        report.map_or(Ok(()), |report| report.rows(rows, range))
+        self.report.rows(rows, range)
     }
 
     fn elements(&mut self, elements: ElementRows) -> io::Result<()> {
-        let report = self.report.as_mut();
-        report.map_or(Ok(()), |report| report.elements(elements))
+        self.report.elements(elements)
     }
 
     fn drain(&mut self) -> io::Result<()> {
-        let report = self.report.as_mut();
-        report.map_or(Ok(()), ExportReport::drain)
+        self.report.drain()
     }
 
     fn can_begin_again(&self) -> bool {
@@ -160,9 +142,8 @@ impl ExportSink for Rows<'_> {
     }
 
     fn begin_again(&mut self) -> io::Result<()> {
-        self.report = None;
-        let output = Output::open(&self.partials, self.args.output.path());
-        self.begin(output.map_err(io::Error::other)?)
+        self.report = (self.begin_again)()?;
+        Ok(())
     }
 }
 

@@ -147,9 +147,7 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     };
     let written = handed.and_then(|()| shown.report.finish(&summary)).context(UNWRITTEN);
     args.output.finish(run, written, || flow_summary(&parameters, &summary))?;
-    if !args.format.of(&args.output).says_all() {
-        run.note(flow_shortcomings(&summary));
-    }
+    run.note(args.format.of(&args.output), flow_shortcomings(&summary));
     Ok(run.end(&summary, args.speech, PARTIAL))
 }
 

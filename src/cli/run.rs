@@ -29,7 +29,7 @@ use flowsieve::export::ExportSummary;
 use flowsieve::flows::FlowSummary;
 use flowsieve::pipeline::{CountSummary, InputResult, RunError, SampleResult};
 use flowsieve::plan::TracePlan;
-use flowsieve::report::{Summary, TerminalStyle};
+use flowsieve::report::{ReportFormat, Summary, TerminalStyle};
 use flowsieve::top::TopSummary;
 use flowsieve::trace::{Capture, Source, StopFlag};
 use flowsieve_engine::internal::{Shown, refused_threads};
@@ -438,22 +438,24 @@ impl Run {
 
     /// Says something that makes no result incomplete, unless the user wants no remarks.
     pub(crate) fn remark(&self, remark: impl Display) {
+        self.tell(format_args!("flowsieve: {remark}"));
+    }
+
+    /// Says what was done, unless the user wants no remarks.
+    pub(crate) fn tell(&self, line: impl Display) {
         if !self.quiet {
-            say(format_args!("flowsieve: {remark}"));
+            say(format_args!("{line}"));
         }
     }
 
-    /// Notes what results lack; it is said behind the problems.
-    pub(crate) fn note(&mut self, notes: impl IntoIterator<Item = impl Display>) {
-        self.notes.extend(notes.into_iter().map(|note| note.to_string()));
-    }
-
-    /// Says what was noted, unless the user wants no remarks.
-    pub(crate) fn say_notes(&mut self) {
-        for note in take(&mut self.notes) {
-            if !self.quiet {
-                say(format_args!("{note}"));
-            }
+    /// Notes what results lack, if their format cannot say it; it is said behind the problems.
+    pub(crate) fn note(
+        &mut self,
+        format: ReportFormat,
+        notes: impl IntoIterator<Item = impl Display>,
+    ) {
+        if !format.says_all() {
+            self.notes.extend(notes.into_iter().map(|note| note.to_string()));
         }
     }
 
@@ -474,7 +476,7 @@ impl Run {
         what: &str,
     ) -> Outcome {
         self.problems(summary.inputs());
-        self.say_notes();
+        take(&mut self.notes).iter().for_each(|note| self.tell(note));
         self.speed(speech, summary.packets());
         self.finish(what)
     }

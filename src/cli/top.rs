@@ -144,9 +144,7 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
         args.output.finish(run, written, || top_summary(&plan, &summary)),
         page.map_or(Ok(()), |page| args.page.write(run, html, page.finish(&plan, &summary))),
     ])?;
-    if !args.format.of(&args.output).says_all() {
-        run.note(slice_shortcomings(&summary.totals));
-    }
+    run.note(args.format.of(&args.output), slice_shortcomings(&summary.totals));
     Ok(run.end(&summary, args.speech, PARTIAL))
 }
 
