@@ -299,13 +299,11 @@ fn write(
         return Ok(false);
     }
     run.commit(output)?;
-    if !run.is_quiet() {
-        let packets = counted(extracted.packets, "packet", "packets");
-        say(format_args!("{packets} written to {}", path.shown()));
-    }
-    if extracted.logs > 0 && !run.is_quiet() {
+    let packets = counted(extracted.packets, "packet", "packets");
+    run.tell(format_args!("{packets} written to {}", path.shown()));
+    if extracted.logs > 0 {
         let logs = counted(extracted.logs, "log", "logs");
-        say(format_args!("{logs} with answers: logs have no packets to write"));
+        run.tell(format_args!("{logs} with answers: logs have no packets to write"));
     }
     Ok(false)
 }

@@ -265,10 +265,10 @@ pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
     let selection = selection(run, &args.selection, &inputs)?;
     let folders = args.nodes.iter().chain([&args.archive]);
     let new_folders: Vec<&PathBuf> = folders.filter(|folder| !folder.exists()).collect();
-    let writer = IndexWriter::create(&args.archive, settings, &args.nodes);
-    let mut writer = writer.map_err(explained)?;
+    let mut writer =
+        IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
     (writer.memory_bytes, writer.selection) = (args.memory.memory, selection);
-    let filled = fill(run, &mut writer, inputs, args.quiet, true);
+    let filled = fill(run, &mut writer, inputs, true);
     if filled.is_err() && writer.remove_if_empty() {
         for folder in new_folders {
             // Others may have put files there.
@@ -296,7 +296,7 @@ pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
     let mut writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
     writer.selection = selection(run, wanted, &inputs)?;
     writer.memory_bytes = memory.memory;
-    fill(run, &mut writer, inputs, args.quiet, false)
+    fill(run, &mut writer, inputs, false)
 }
 
 /// Returns which packets of these captures are indexed.
@@ -327,8 +327,8 @@ pub(super) fn remove(args: &ChangeArgs, run: &mut Run) -> Result<Outcome> {
         }
     }
     writer.commit().map_err(explained)?;
-    if !args.quiet.quiet && !interrupted {
-        say(format_args!("{} dropped", captures(dropped as u64)));
+    if !interrupted {
+        run.tell(format_args!("{} dropped", captures(dropped as u64)));
     }
     run.report_all(problems);
     let what = format!(
@@ -376,12 +376,12 @@ pub(super) fn repair(args: &RepairArgs, run: &mut Run) -> Result<Outcome> {
             )),
         }
     }
-    if !args.quiet.quiet && !interrupted {
+    let again = captures(count);
+    if !interrupted {
         let segments = counted(damage.segments() as u64, "segment", "segments");
-        say(format_args!("{} indexed again; filters of {segments} made again", captures(count)));
+        run.tell(format_args!("{again} indexed again; filters of {segments} made again"));
     }
     run.report_all(problems);
-    let again = captures(count);
     let what = format!("{again} indexed again; the same command goes on with the rest");
     run.set_interrupted(interrupted);
     Ok(run.finish(&what))
@@ -410,13 +410,7 @@ impl Watch for Whole<'_> {
     }
 }
 
-fn fill(
-    run: &mut Run,
-    writer: &mut IndexWriter,
-    inputs: Inputs,
-    quiet: QuietArgs,
-    is_new: bool,
-) -> Result<Outcome> {
+fn fill(run: &mut Run, writer: &mut IndexWriter, inputs: Inputs, is_new: bool) -> Result<Outcome> {
     let mut files = run.take(inputs);
     // An index reads each file once.
     run.remarks.retain(|remark| !remark.ends_with(TWICE));
@@ -433,7 +427,7 @@ fn fill(
     if is_new && writer.captures() == 0 && !run.stop().is_set() {
         return Err(not_made(run, done.problems));
     }
-    if !quiet.quiet && !done.interrupted {
+    if !run.is_quiet() && !done.interrupted {
         let regions = counted(done.regions as u64, "region", "regions");
         say(format_args!("{} indexed, in {regions}", captures(done.indexed)));
         if done.known > 0 {
