@@ -64,8 +64,7 @@ fn one_capture(
     let n = triples.elements.len() as u64;
     let with_bits = |bits: u64| {
         let bytes = (bits * n / 8).max(64);
-        let structures = structures(bytes, n, triples.pairs).into_iter();
-        structures.map(move |(name, spec)| (bits, bytes, name, spec))
+        structures(bytes, n, triples.pairs).map(|(name, spec)| (bits, bytes, name, spec))
     };
     let structures: Vec<_> = MEMORY.into_iter().flat_map(with_bits).collect();
     let jobs = in_parallel(settings.threads, structures.len() * runs, |job| {
@@ -179,7 +178,7 @@ fn read(
 }
 
 /// Returns the structures with at most `bytes`, for n elements with this many pairs.
-fn structures(bytes: u64, elements: u64, pairs: u64) -> Vec<(&'static str, FilterSpec)> {
+fn structures(bytes: u64, elements: u64, pairs: u64) -> [(&'static str, FilterSpec); 7] {
     let sizing = Sizing::Memory { bytes, expected: Some(elements) };
     let matrix = |cuts: &[u32]| {
         let size = largest_size(3, cuts, u128::from(bytes) * 8).max(1);
@@ -189,20 +188,16 @@ fn structures(bytes: u64, elements: u64, pairs: u64) -> Vec<(&'static str, Filte
         let probes = best_probes(cells, elements as f64, 16);
         FilterSpec::Matrix(MatrixSpec::cbfm(3, size, cuts, probes))
     };
-    let published =
-        [("SBF", FilterKind::Bloom), ("MDBF", FilterKind::Mdbf), ("CMDBF", FilterKind::Cmdbf)];
-    let mut structures: Vec<_> = published
-        .into_iter()
-        .map(|(name, kind)| {
-            let spec = FilterSpec::new(kind, 3, sizing).expect("there are 64 bytes or more");
-            (name, spec)
-        })
-        .collect();
-    structures.push(("BFM", matrix(&[])));
-    structures.push(("CBFM, one cut", matrix(ONE_CUT)));
-    structures.push(("CBFM, two cuts", matrix(TWO_CUTS_AT_DOMAIN)));
-    structures.push(("subset", subset(bytes, elements, pairs)));
-    structures
+    let published = |kind| FilterSpec::new(kind, 3, sizing).expect("there are 64 bytes or more");
+    [
+        ("SBF", published(FilterKind::Bloom)),
+        ("MDBF", published(FilterKind::Mdbf)),
+        ("CMDBF", published(FilterKind::Cmdbf)),
+        ("BFM", matrix(&[])),
+        ("CBFM, one cut", matrix(ONE_CUT)),
+        ("CBFM, two cuts", matrix(TWO_CUTS_AT_DOMAIN)),
+        ("subset", subset(bytes, elements, pairs)),
+    ]
 }
 
 /// {source, resolver} and {resolver, domain} cut: {source, domain} stays, and the resolver alone.

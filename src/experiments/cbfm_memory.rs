@@ -185,8 +185,8 @@ pub(super) fn fig_11(_: &Settings) -> Found {
 const MEMORY_AXES: [(&str, ChartScale); 2] =
     [("attributes (d)", ChartScale::Linear), ("memory", ChartScale::Bytes)];
 
-/// Adds the cells of both structures for each number of attributes, and what `add` adds to them.
-/// Returns their curves.
+/// Adds the bytes of a BFM with `size` positions an attribute, and of a CBFM with the cut {1,2}
+/// from three attributes on, and what `add` adds to them. Returns their curves.
 fn memory_curves(
     size: f64,
     attributes: RangeInclusive<u32>,
@@ -195,32 +195,26 @@ fn memory_curves(
 ) -> [Curve; 2] {
     let mut curves = ["BFM", "CBFM"].map(|name| Curve::measured(name, []));
     for attributes in attributes {
-        let bytes = memory(size, attributes, found, &mut curves);
+        let is_cut = attributes > 2;
+        let cuts: [&[u32]; 2] = [&[], if is_cut { &[0b11] } else { &[] }];
+        let cut_sizes: &[u32] = if is_cut { &[2] } else { &[] };
+        let whole = (size + 1.0).powi(attributes as i32);
+        let formulas = [whole, cells_of_disjoint_cuts(size, attributes, cut_sizes)];
+        let bytes = std::array::from_fn(|place| {
+            let cells = cells(&vec![size as u64; attributes as usize], cuts[place]);
+            let counted = cells.map_or(f64::INFINITY, |cells| cells as f64 / 8.0);
+            let curve = &mut curves[place];
+            found
+                .cell(format!("d = {attributes}, {}", curve.name))
+                .unit("bytes")
+                .formula(formulas[place] / 8.0)
+                .measured(Measured::exactly(counted));
+            curve.points.push((f64::from(attributes), counted, 0.0));
+            counted
+        });
         add(found, attributes, bytes);
     }
     curves
-}
-
-/// Returns the bytes of a BFM with `size` positions an attribute, and of a CBFM with the cut {1,2}
-/// from three attributes on: cells of both, points of their curves, and the bytes as counted.
-fn memory(size: f64, attributes: u32, found: &mut Experiment, curves: &mut [Curve; 2]) -> [f64; 2] {
-    let is_cut = attributes > 2;
-    let cuts: [&[u32]; 2] = [&[], if is_cut { &[0b11] } else { &[] }];
-    let cut_sizes: &[u32] = if is_cut { &[2] } else { &[] };
-    let whole = (size + 1.0).powi(attributes as i32);
-    let formulas = [whole, cells_of_disjoint_cuts(size, attributes, cut_sizes)];
-    std::array::from_fn(|place| {
-        let cells = cells(&vec![size as u64; attributes as usize], cuts[place]);
-        let counted = cells.map_or(f64::INFINITY, |cells| cells as f64 / 8.0);
-        let curve = &mut curves[place];
-        found
-            .cell(format!("d = {attributes}, {}", curve.name))
-            .unit("bytes")
-            .formula(formulas[place] / 8.0)
-            .measured(Measured::exactly(counted));
-        curve.points.push((f64::from(attributes), counted, 0.0));
-        counted
-    })
 }
 
 /// Positions an attribute of the last figure, and of the experiments on times.

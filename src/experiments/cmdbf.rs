@@ -306,13 +306,9 @@ pub(super) fn space(_: &Settings) -> Found {
         "The saving is against a list of the elements, L values of 32 bits each: 1 - (L + 1) m / (32 L n). It grows with L, and the printed 87.7 % is that of L = 5, the most attributes of the table; a list answers without false positives, which the CMDBF of L = 5 and k = 4 has at a rate of 0.00023.".into(),
     ]);
     for (attributes, mdbf_bits, cmdbf_bits) in PRINTED_BITS {
-        let mdbf = FilterSpec::Mdbf(MdbfSpec { attributes, bits: 1 << BITS_LOG2, probes: PROBES });
-        let cmdbf = FilterSpec::Cmdbf(CmdbfSpec {
-            attributes,
-            bits: 1 << BITS_LOG2,
-            probes: PROBES,
-            combination: Combination::XorIndependent,
-        });
+        let (bits, probes, combination) = (1 << BITS_LOG2, PROBES, Combination::XorIndependent);
+        let mdbf = FilterSpec::Mdbf(MdbfSpec { attributes, bits, probes });
+        let cmdbf = FilterSpec::Cmdbf(CmdbfSpec { attributes, bits, probes, combination });
         let mut used = [0.0; 2];
         for (place, (name, spec, printed)) in
             [("MDBF", mdbf, mdbf_bits), ("CMDBF", cmdbf, cmdbf_bits)].into_iter().enumerate()

@@ -119,11 +119,7 @@ pub(super) fn rate(settings: &Settings) -> Found {
     ]);
     claims_about_others(settings, &mut found);
     for (bucket_bits, remainder_bits, elements, printed) in RATES {
-        let spec = FilterSpec::Dleft(DleftSpec {
-            buckets: 1 << bucket_bits,
-            remainder_bits,
-            counter_bits: 2,
-        });
+        let spec = dleft(bucket_bits, remainder_bits);
         let hits = false_positives(settings, (runs, elements, queries), || spec.build());
         let formula = dleft_fpr(bucket_bits + remainder_bits, elements as f64);
         let label = format!("B = 2^{bucket_bits}, r = {remainder_bits}, n = {elements}");
@@ -189,15 +185,14 @@ fn structures(bits: f64, probes: u32) -> [(&'static str, FilterSpec); 3] {
             "counting",
             FilterSpec::Counting(CountingSpec { counters: bits as u64, probes, counter_bits: 4 }),
         ),
-        (
-            "d-left",
-            FilterSpec::Dleft(DleftSpec {
-                buckets: 1 << BUCKET_BITS,
-                remainder_bits: REMAINDER_BITS,
-                counter_bits: 2,
-            }),
-        ),
+        ("d-left", dleft(BUCKET_BITS, REMAINDER_BITS)),
     ]
+}
+
+/// Returns a d-left filter with 2^`bucket_bits` buckets in each subtable.
+fn dleft(bucket_bits: u32, remainder_bits: u32) -> FilterSpec {
+    let buckets = 1 << bucket_bits;
+    FilterSpec::Dleft(DleftSpec { buckets, remainder_bits, counter_bits: 2 })
 }
 
 pub(super) fn times(settings: &Settings) -> Found {
