@@ -54,7 +54,7 @@ pub struct Printed {
 }
 
 /// One figure of a table: as published, by formula, and as measured here.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
     /// Its name, unique in its experiment.
     pub label: String,
@@ -68,9 +68,9 @@ pub struct Cell {
     pub measured: Option<Measured>,
     /// Difference between formula and measurement that rounding to whole numbers allows.
     pub rounding: f64,
-    /// Whether the measurement must agree with the formula; `false` if the formula is known not to
-    /// hold, as the reason says.
-    pub binding: bool,
+    /// Whether the formula is known not to hold, as the reason says, so that the measurement need
+    /// not agree with it.
+    pub is_unbound: bool,
     /// Whether it is a time or a ratio of times, which differs between runs and machines.
     pub is_time: bool,
     /// Why paper and formula differ, or another remark; may be empty.
@@ -100,17 +100,7 @@ const ARITHMETIC: f64 = 1e-9;
 
 impl Cell {
     pub(super) fn new(label: impl Into<String>) -> Self {
-        Self {
-            label: label.into(),
-            unit: "",
-            paper: None,
-            formula: None,
-            measured: None,
-            rounding: 0.0,
-            binding: true,
-            is_time: false,
-            reason: String::new(),
-        }
+        Self { label: label.into(), ..Self::default() }
     }
 
     pub(super) const fn unit(&mut self, unit: &'static str) -> &mut Self {
@@ -173,7 +163,7 @@ impl Cell {
 
     /// Shows the formula without holding the measurement to it.
     pub(super) const fn not_binding(&mut self) -> &mut Self {
-        self.binding = false;
+        self.is_unbound = true;
         self
     }
 
@@ -197,7 +187,7 @@ impl Cell {
     /// of them is missing, if the formula does not bind, or if there is no error.
     pub fn distance(&self) -> Option<f64> {
         match (self.formula, self.measured) {
-            (Some(formula), Some(measured)) if self.binding && measured.std_error > 0.0 => {
+            (Some(formula), Some(measured)) if !self.is_unbound && measured.std_error > 0.0 => {
                 Some((measured.mean - formula) / measured.std_error)
             }
             _ => None,
@@ -215,7 +205,7 @@ impl Cell {
 
     /// Returns whether the measurement is compared with the formula.
     fn is_checked(&self) -> bool {
-        self.binding && self.formula.is_some() && self.measured.is_some()
+        !self.is_unbound && self.formula.is_some() && self.measured.is_some()
     }
 
     /// Returns the relation of the three figures.
@@ -224,7 +214,7 @@ impl Cell {
             return Agreement::Shown;
         }
         let measured = self.measured.filter(|_| !self.is_time);
-        if let (Some(formula), Some(measured), true) = (self.formula, measured, self.binding) {
+        if let (Some(formula), Some(measured), false) = (self.formula, measured, self.is_unbound) {
             let allowed =
                 TOLERANCE * measured.std_error + self.rounding + ARITHMETIC * formula.abs();
             let distance = (measured.mean - formula).abs();

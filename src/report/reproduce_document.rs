@@ -52,7 +52,7 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
     let cells = || report.experiments.iter().flat_map(|experiment| &experiment.cells);
     let count = |wanted| cells().filter(|cell| cell.agreement() == wanted).count();
     let held = cells()
-        .filter(|cell| cell.binding && cell.formula.is_some() && cell.measured.is_some())
+        .filter(|cell| !cell.is_unbound && cell.formula.is_some() && cell.measured.is_some())
         .count();
     let scale = match report.scale {
         Size::Small => "at a small scale, which shows that they run and no more",
