@@ -458,11 +458,8 @@ impl ConditionArgs {
     fn sizes(&self) -> Result<Sizes, UsageError> {
         if self.setting == Setting::Array {
             const ALL: [u64; 5] = [128, 512, 2048, 8192, 32768];
-            return Ok(Sizes::Arrays(if self.bits.is_empty() {
-                ALL.to_vec()
-            } else {
-                self.bits.clone()
-            }));
+            let bits = if self.bits.is_empty() { &ALL[..] } else { &self.bits };
+            return Ok(Sizes::Arrays(bits.to_vec()));
         }
         if !self.bits.is_empty() {
             return Err(UsageError::new(

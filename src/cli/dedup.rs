@@ -143,9 +143,7 @@ const DIFFERENCES: &[Choice<fn(&mut Difference)>] = &[
     ("vlan", "VLAN identifiers", |all| all.vlan = true),
     ("mac", "Link-layer addresses", |all| all.mac = true),
     ("ttl", "TTL or hop limit", |all| all.ttl = true),
-    ("interface", "Input and interface", |all| {
-        all.interface = true;
-    }),
+    ("interface", "Input and interface", |all| all.interface = true),
 ];
 
 fn filters() -> impl TypedValueParser<Value = WindowFilterKind> {

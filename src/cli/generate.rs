@@ -137,12 +137,8 @@ fn write_whole(
     let summary = match generate(plan, &mut output) {
         Ok(summary) => summary,
         Err(_) if stop.is_set() => return Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            bail!(UsageError::new(error));
-        }
-        Err(error) => {
-            return Err(error).with_context(|| unwritten(path));
-        }
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => bail!(UsageError::new(error)),
+        Err(error) => return Err(error).with_context(|| unwritten(path)),
     };
     output.output.commit(Ending::Complete)?;
     Ok(Some(summary))

@@ -85,9 +85,6 @@ fn with_short_synopsis(page: &str, command: &Command) -> String {
 /// Returns the page with what follows the options, examples above all, in lines as they are, under a
 /// heading that says so.
 fn with_plain_examples(page: &str) -> String {
-    page.replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n.nf\n", 1).replacen(
-        ".SH EXTRA\n",
-        ".SH NOTES\n.nf\n",
-        1,
-    )
+    let page = page.replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n.nf\n", 1);
+    page.replacen(".SH EXTRA\n", ".SH NOTES\n.nf\n", 1)
 }
