@@ -476,7 +476,9 @@ impl Run {
         what: &str,
     ) -> Outcome {
         self.problems(summary.inputs());
-        take(&mut self.notes).iter().for_each(|note| self.tell(note));
+        for note in take(&mut self.notes) {
+            self.tell(note);
+        }
         self.speed(speech, summary.packets());
         self.finish(what)
     }
