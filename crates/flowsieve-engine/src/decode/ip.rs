@@ -64,14 +64,9 @@ pub(super) fn v4(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         _ => stated.min(bytes.len()),
     };
     let later_fragment = be16(bytes, 6)? & 0x1fff != 0;
-    let upper = Upper {
-        protocol: byte(bytes, 9)?,
-        later_fragment,
-        // Options that were cut off leave nothing behind them.
-        bytes: bytes.get(header..end).unwrap_or_default(),
-    };
-    let length = (stated > 0).then_some(stated);
-    Ok(upper.behind_extensions(false).of(addresses, length, bytes.len()))
+    let upper = Upper::new(byte(bytes, 9)?, header, later_fragment);
+    let upper = upper.behind_extensions(&bytes[..end], false, |_| {});
+    Ok(upper.of(addresses, &bytes[..end], (stated > 0).then_some(stated), bytes.len()))
 }
 
 /// Reads an IPv6 header.
@@ -86,13 +81,10 @@ pub(super) fn v6(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         0 => bytes.len(),
         _ => (V6_HEADER + stated).min(bytes.len()),
     };
-    let upper = Upper {
-        protocol: byte(bytes, 6)?,
-        later_fragment: false,
-        bytes: bytes.get(V6_HEADER..end).unwrap_or_default(),
-    };
+    let upper = Upper::new(byte(bytes, 6)?, V6_HEADER, false);
+    let upper = upper.behind_extensions(&bytes[..end], true, |_| {});
     let length = (stated > 0).then_some(V6_HEADER + stated);
-    Ok(upper.behind_extensions(true).of(addresses, length, bytes.len()))
+    Ok(upper.of(addresses, &bytes[..end], length, bytes.len()))
 }
 
 /// Addresses of an IPv6 packet's pseudo-header (RFC 8200, RFC 6275) that do not stand in the IPv6
@@ -194,38 +186,61 @@ pub(super) fn extension(protocol: u8, head: [u8; 4]) -> (usize, bool) {
     }
 }
 
-/// The layer behind an IP header.
-struct Upper<'a> {
-    protocol: u8,
-    later_fragment: bool,
-    bytes: &'a [u8],
+/// The transport layer of an IP packet, behind its extension headers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Upper {
+    /// Its protocol number; that of an extension header if `cut_short`.
+    pub protocol: u8,
+    /// Its offset in the bytes that were walked over.
+    pub at: usize,
+    /// It is a piece from the middle of something, and has no header.
+    pub later_fragment: bool,
+    /// The captured bytes end before the header that this one announces.
+    pub cut_short: bool,
 }
 
-impl<'a> Upper<'a> {
-    /// Walks over extension headers. Each takes at least eight bytes, so the walk ends with the
-    /// packet; one that was cut off still says what follows it, if its first bytes are there.
-    fn behind_extensions(mut self, v6: bool) -> Self {
-        while !self.later_fragment {
-            let extension = is_extension(self.protocol, v6);
-            let head: [u8; 4] = match self.bytes.first_chunk() {
-                Some(head) if extension => *head,
-                _ => break,
-            };
+impl Upper {
+    /// What an IP header announces at an offset.
+    pub(super) fn new(protocol: u8, at: usize, later_fragment: bool) -> Self {
+        Self { protocol, at, later_fragment, cut_short: false }
+    }
+
+    /// Walks over extension headers and shows the number of each. Each takes at least eight bytes,
+    /// so the walk ends with the packet; one that was cut off still says what follows it, if its
+    /// first bytes are there.
+    pub(super) fn behind_extensions(
+        mut self,
+        bytes: &[u8],
+        v6: bool,
+        mut see: impl FnMut(u8),
+    ) -> Self {
+        while !self.later_fragment && is_extension(self.protocol, v6) {
+            see(self.protocol);
+            let head = bytes.get(self.at..).and_then(<[u8]>::first_chunk::<4>);
+            let Some(head) = head else { return Self { cut_short: true, ..self } };
             let length;
-            (length, self.later_fragment) = self::extension(self.protocol, head);
+            (length, self.later_fragment) = extension(self.protocol, *head);
             self.protocol = head[0];
-            self.bytes = self.bytes.get(length..).unwrap_or_default();
+            self.at += length;
         }
         self
     }
 
-    /// Returns the packet of these addresses, with its stated length, and its captured bytes.
-    fn of(self, addresses: Addresses, stated: Option<usize>, captured: usize) -> IpPacket<'a> {
+    /// Returns the packet of these addresses and bytes, with its stated length, of which this much
+    /// was captured.
+    fn of(
+        self,
+        addresses: Addresses,
+        bytes: &[u8],
+        stated: Option<usize>,
+        captured: usize,
+    ) -> IpPacket<'_> {
         IpPacket {
             addresses,
             protocol: self.protocol,
             later_fragment: self.later_fragment,
-            transport: self.bytes,
+            // Options that were cut off leave nothing behind them.
+            transport: bytes.get(self.at..).unwrap_or_default(),
             bytes: stated.unwrap_or(captured) as u32,
             missing: stated.map_or(u32::MAX, |length| length.saturating_sub(captured) as u32),
             vlan: None,

@@ -67,11 +67,11 @@ pub use dns_name::{NAME_MAX, dotted, labels_from_text, push_dotted};
 pub use dns_numbers::{rcode_name, rcode_number, type_name, type_number};
 pub use hardware::Hardware;
 pub use headers::headers_end;
-pub use ip::Elsewhere;
+pub use ip::{Elsewhere, Upper};
 pub(crate) use logged::addresses_of;
 #[doc(hidden)]
 pub use logged::logged_addresses;
-pub use network::{Network, NetworkKind, Shim, Upper, network, shims, upper};
+pub use network::{Network, NetworkKind, Shim, network, shims, upper};
 pub use places::{Carried, Place, address_places};
 pub use skip::Skip;
 pub use whole::{IpBytes, vlan_ids};

@@ -6,9 +6,10 @@
 
 use super::bytes::{be16, be32, place_in};
 use super::ethernet::{ARP, ETHERNET_HEADER, IPV4, IPV6, REVERSE_ARP, TAG, behind_tags, vlan};
+use super::ip::{self, Upper};
 use super::layer::Layer;
 use super::walk::{STEPS_MAX, step};
-use super::{IpPacket, Skip, Tunnel, ip, tunnel};
+use super::{IpPacket, Skip, Tunnel, tunnel};
 use crate::trace::LinkType;
 
 /// A kind of network layer.
@@ -173,22 +174,9 @@ fn reaches_end(frame: &[u8], piece: &[u8]) -> bool {
     place_in(frame, piece) + piece.len() == frame.len()
 }
 
-/// The transport layer of an IP packet, behind its extension headers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Upper {
-    /// Its protocol number; that of an extension header if `cut_short`.
-    pub protocol: u8,
-    /// Its offset in the frame.
-    pub at: usize,
-    /// It is a piece from the middle of something, and has no header.
-    pub later_fragment: bool,
-    /// The captured bytes end before the header that this one announces.
-    pub cut_short: bool,
-}
-
 /// Walks over the extension headers of an IP packet in a frame and shows the number of each.
 /// Returns `None` if the byte of the IP header with the next protocol was not captured.
-pub fn upper(frame: &[u8], network: Network, mut see: impl FnMut(u8)) -> Option<Upper> {
+pub fn upper(frame: &[u8], network: Network, see: impl FnMut(u8)) -> Option<Upper> {
     let header = frame.get(network.at..)?;
     let v6 = network.kind == NetworkKind::Ipv6;
     let (protocol, length, later_fragment) = if v6 {
@@ -197,18 +185,6 @@ pub fn upper(frame: &[u8], network: Network, mut see: impl FnMut(u8)) -> Option<
         let fragment = be16(header, 6).ok()?;
         (*header.get(9)?, usize::from(header[0] & 15) * 4, fragment & 0x1fff != 0)
     };
-    let mut upper = Upper { protocol, at: network.at + length, later_fragment, cut_short: false };
-    // Each takes at least eight bytes, so the walk ends with the frame.
-    while !upper.later_fragment && ip::is_extension(upper.protocol, v6) {
-        see(upper.protocol);
-        let Some(extension) = frame.get(upper.at..).and_then(<[u8]>::first_chunk::<4>) else {
-            upper.cut_short = true;
-            break;
-        };
-        let (length, later) = ip::extension(upper.protocol, *extension);
-        upper.protocol = extension[0];
-        upper.later_fragment = later;
-        upper.at += length;
-    }
-    Some(upper)
+    let upper = Upper::new(protocol, network.at + length, later_fragment);
+    Some(upper.behind_extensions(frame, v6, see))
 }
