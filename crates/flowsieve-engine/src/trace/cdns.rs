@@ -241,24 +241,15 @@ fn preamble(bytes: &[u8]) -> Result<(Vec<u64>, Left, usize), ParseError> {
         return Err(ParseError::Malformed("it has no preamble"));
     }
     let mut ticks = Vec::new();
-    each(&mut cursor, |key, cursor| {
-        match key {
-            0 if cursor.number()? != 1 => {
-                return Err(ParseError::Malformed("its version is not 1"));
-            }
-            0 => {}
-            3 => {
-                let mut all = cursor.array()?;
-                while cursor.more(&mut all)? {
-                    ticks.push(ticks_of(cursor)?);
-                    if ticks.len() > MAX_ITEMS {
-                        return Err(ParseError::Malformed("it has too many parameters"));
-                    }
-                }
-            }
-            _ => cursor.skip()?,
+    each(&mut cursor, |key, cursor| match key {
+        0 if cursor.number()? != 1 => Err(ParseError::Malformed("its version is not 1")),
+        0 => Ok(()),
+        3 => {
+            let all = table(cursor, "it has too many parameters", ticks_of)?;
+            ticks.extend(all);
+            Ok(())
         }
-        Ok(())
+        _ => cursor.skip(),
     })?;
     if !cursor.more(&mut parts)? {
         return Err(ParseError::Malformed("it has no blocks"));
@@ -299,13 +290,14 @@ fn each(
 /// Reads the items of an array into a table.
 fn table<T>(
     cursor: &mut Cursor<'_>,
+    too_many: &'static str,
     mut take: impl FnMut(&mut Cursor<'_>) -> Result<T, ParseError>,
 ) -> Result<Vec<T>, ParseError> {
     let mut items = Vec::new();
     let mut left = cursor.array()?;
     while cursor.more(&mut left)? {
         if items.len() == MAX_ITEMS {
-            return Err(ParseError::Malformed("a table has too many items"));
+            return Err(ParseError::Malformed(too_many));
         }
         items.push(take(cursor)?);
     }
@@ -372,14 +364,12 @@ impl Block {
     }
 
     fn tables(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
-        each(cursor, |key, cursor| {
-            match key {
-                0 => self.addresses = table(cursor, string)?,
-                2 => self.names = table(cursor, string)?,
-                3 => self.signatures = table(cursor, Signature::read)?,
-                _ => cursor.skip()?,
-            }
-            Ok(())
+        const TOO_MANY: &str = "a table has too many items";
+        each(cursor, |key, cursor| match key {
+            0 => table(cursor, TOO_MANY, string).map(|all| self.addresses = all),
+            2 => table(cursor, TOO_MANY, string).map(|all| self.names = all),
+            3 => table(cursor, TOO_MANY, Signature::read).map(|all| self.signatures = all),
+            _ => cursor.skip(),
         })
     }
 
@@ -426,17 +416,14 @@ impl Block {
             return Ok(None);
         }
         let mut found = Exchange::default();
-        each(&mut cursor, |key, cursor| {
-            match key {
-                0 => found.offset = cursor.number()?,
-                1 => found.client = Some(cursor.number()?),
-                2 => found.client_port = port(cursor)?,
-                4 => found.signature = Some(cursor.number()?),
-                6 => found.delay = Some(cursor.integer()?),
-                7 => found.name = Some(cursor.number()?),
-                _ => cursor.skip()?,
-            }
-            Ok(())
+        each(&mut cursor, |key, cursor| match key {
+            0 => cursor.number().map(|ticks| found.offset = ticks),
+            1 => cursor.number().map(|number| found.client = Some(number)),
+            2 => port(cursor).map(|port| found.client_port = port),
+            4 => cursor.number().map(|number| found.signature = Some(number)),
+            6 => cursor.integer().map(|ticks| found.delay = Some(ticks)),
+            7 => cursor.number().map(|number| found.name = Some(number)),
+            _ => cursor.skip(),
         })?;
         self.next = cursor.at;
         Ok(Some(found))
@@ -519,15 +506,12 @@ fn item<T>(table: &[T], at: u64) -> Option<&T> {
 impl Signature {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, ParseError> {
         let mut found = Self::default();
-        each(cursor, |key, cursor| {
-            match key {
-                0 => found.server = Some(cursor.number()?),
-                1 => found.server_port = port(cursor)?,
-                2 => found.transport = Some(cursor.number()?),
-                4 => found.flags = Some(cursor.number()?),
-                _ => cursor.skip()?,
-            }
-            Ok(())
+        each(cursor, |key, cursor| match key {
+            0 => cursor.number().map(|number| found.server = Some(number)),
+            1 => port(cursor).map(|port| found.server_port = port),
+            2 => cursor.number().map(|flags| found.transport = Some(flags)),
+            4 => cursor.number().map(|flags| found.flags = Some(flags)),
+            _ => cursor.skip(),
         })?;
         Ok(found)
     }

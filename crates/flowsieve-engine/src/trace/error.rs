@@ -187,16 +187,12 @@ impl ReadError {
         Self::at(offset, kind)
     }
 
-    /// Turns it into the error of a line or record that was skipped, and `others` after it.
-    pub(super) fn skipped(self, others: u64) -> Self {
-        match self.kind {
-            TraceErrorKind::RecordsSkipped { record, reason, .. } => {
-                Self { kind: TraceErrorKind::RecordsSkipped { record, reason, others }, ..self }
-            }
-            TraceErrorKind::MalformedLine { line, reason } => {
-                Self { kind: TraceErrorKind::LinesSkipped { line, reason, others }, ..self }
-            }
-            _ => self,
+    /// Counts another line or record that was skipped.
+    pub(super) fn count_other(&mut self) {
+        if let TraceErrorKind::LinesSkipped { others, .. }
+        | TraceErrorKind::RecordsSkipped { others, .. } = &mut self.kind
+        {
+            *others += 1;
         }
     }
 
@@ -256,12 +252,8 @@ impl ReadError {
 }
 
 /// "1 byte", "2 bytes".
-struct Bytes(u64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} byte{}", self.0, if self.0 == 1 { "" } else { "s" })
-    }
+fn bytes(count: u64) -> String {
+    format!("{count} byte{}", if count == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for TraceError {
@@ -290,7 +282,7 @@ impl fmt::Display for TraceError {
             TraceErrorKind::CutInHeader { container, needed, present } => write!(
                 f,
                 "the file ends inside its {container} header: {} were expected, {}; copy the file again",
-                Bytes(*needed),
+                bytes(*needed),
                 there(*present)
             ),
             TraceErrorKind::UnsupportedVersion { container: "cdns", major: 0, minor } => write!(
@@ -346,14 +338,14 @@ impl TraceError {
                 f,
                 "the file ends inside the record of packet {packet}, at offset {offset}: {} were promised, \
                  {}; {UNTIL_HERE}",
-                Bytes(*promised),
+                bytes(*promised),
                 there(*present)
             ),
             TraceErrorKind::RecordTooLong { packet, length, limit } => write!(
                 f,
                 "the record of packet {packet}, at offset {offset}, claims {}, more than the {limit} that \
                  are legal; {UNTIL_HERE}",
-                Bytes(*length)
+                bytes(*length)
             ),
             TraceErrorKind::CorruptBlock { packet, reason } => write!(
                 f,

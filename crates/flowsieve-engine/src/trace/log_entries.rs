@@ -6,7 +6,7 @@ use std::ops::Range;
 use etherparse::IpNumber;
 use serde_json::value::RawValue;
 
-use super::error::ReadError;
+use super::error::{ReadError, TraceErrorKind};
 use super::packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH};
 use super::read_buffer::ReadBuffer;
 use super::select::Chooser;
@@ -24,21 +24,23 @@ const MAX_NAME_TEXT: usize = 2048;
 pub(super) struct Entries {
     records: Vec<LogEntry>,
     text: Vec<u8>,
-    /// The first line that was skipped, and how many were after it.
-    skipped: Option<(ReadError, u64)>,
+    /// The first line that was skipped, with the number of those after it.
+    skipped: Option<ReadError>,
 }
 
 impl Entries {
     /// Notes a line that is not a record.
     pub(super) fn skip(&mut self, offset: u64, line: u64, reason: String) {
-        self.skip_for(|| ReadError::line(offset, line, reason));
+        let others = 0;
+        let kind = TraceErrorKind::LinesSkipped { line, reason, others };
+        self.skip_for(|| ReadError::at(offset, kind));
     }
 
     /// Notes a record that cannot be used. Only the first creates its error.
     pub(super) fn skip_for(&mut self, error: impl FnOnce() -> ReadError) {
         match &mut self.skipped {
-            Some((_, others)) => *others += 1,
-            None => self.skipped = Some((error(), 0)),
+            Some(first) => first.count_other(),
+            None => self.skipped = Some(error()),
         }
     }
 
@@ -62,8 +64,7 @@ impl Entries {
 
     /// Takes the error that reports the skipped lines.
     pub(super) fn take_skipped(&mut self) -> Option<ReadError> {
-        let (error, others) = self.skipped.take()?;
-        Some(error.skipped(others))
+        self.skipped.take()
     }
 
     pub(super) fn clear(&mut self) {

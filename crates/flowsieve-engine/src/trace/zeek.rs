@@ -135,11 +135,10 @@ impl ZeekTsv {
         let columns = self.columns.ok_or("it comes before the line `#fields`")?;
         self.fields.clear();
         let mut start = 0;
-        for end in line.iter().enumerate().filter(|(_, byte)| **byte == self.separator) {
-            self.fields.push((start, end.0));
-            start = end.0 + 1;
+        for field in line.split(|&byte| byte == self.separator) {
+            self.fields.push((start, start + field.len()));
+            start += field.len() + 1;
         }
-        self.fields.push((start, line.len()));
         let cells = Cells {
             unset: &self.unset,
             empty: &self.empty,
@@ -189,17 +188,15 @@ impl PacketSource for ZeekTsv {
         while self.lines.fit(buffer, out) {
             let Some(length) = self.lines.advance(buffer)? else { return Ok(()) };
             let line = &buffer.unread()[..length];
-            let read = match line.split_first() {
-                None => Ok(()),
-                Some((b'#', header)) => self.read_header(header),
-                Some(_) => {
-                    if let Err(reason) = self.read_record(line, out) {
-                        out.skip(buffer.offset(), self.lines.number(), reason);
-                    }
-                    Ok(())
-                }
-            };
-            read.map_err(|reason| ReadError::line(buffer.offset(), self.lines.number(), reason))?;
+            let (offset, number) = (buffer.offset(), self.lines.number());
+            if let Some(header) = line.strip_prefix(b"#") {
+                let read = self.read_header(header);
+                read.map_err(|reason| ReadError::line(offset, number, reason))?;
+            } else if !line.is_empty()
+                && let Err(reason) = self.read_record(line, out)
+            {
+                out.skip(offset, number, reason);
+            }
         }
         Ok(())
     }
