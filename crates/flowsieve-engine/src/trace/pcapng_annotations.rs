@@ -30,10 +30,8 @@ pub(super) fn store(
         CUSTOM_NOT_TO_COPY => (AnnotationKind::NotToCopy, Some(Vec::new())),
         _ => return,
     };
-    match body {
-        Some(body) => put(kind, body, before, records),
-        None => put(AnnotationKind::Unreadable, Vec::new(), before, records),
-    }
+    let kind = if body.is_some() { kind } else { AnnotationKind::Unreadable };
+    put(kind, body.unwrap_or_default(), before, records);
 }
 
 /// Stores the comments of a section, which are among its options.
@@ -89,6 +87,7 @@ fn names(body: &[u8], big_endian: bool) -> Option<Vec<u8>> {
     const HEAD: usize = 4;
     let mut out = Vec::with_capacity(body.len());
     let mut rest = body;
+    let short = if big_endian { u16::from_be_bytes } else { u16::from_le_bytes };
     loop {
         if rest.is_empty() {
             // Some writers leave out the record that ends the list.
@@ -96,11 +95,7 @@ fn names(body: &[u8], big_endian: bool) -> Option<Vec<u8>> {
             return Some(out);
         }
         let (&[a, b, c, d], values) = rest.split_first_chunk::<HEAD>()?;
-        let [kind, length] = if big_endian {
-            [[a, b], [c, d]].map(u16::from_be_bytes)
-        } else {
-            [[a, b], [c, d]].map(u16::from_le_bytes)
-        };
+        let [kind, length] = [[a, b], [c, d]].map(short);
         out.extend([kind.to_le_bytes(), length.to_le_bytes()].concat());
         let end = usize::from(length).next_multiple_of(4);
         out.extend_from_slice(values.get(..end)?);

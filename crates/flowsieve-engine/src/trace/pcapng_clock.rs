@@ -38,11 +38,10 @@ impl Clock {
         options: impl Iterator<Item = (u16, &'a [u8])>,
         big_endian: bool,
     ) -> Self {
-        let mut clock = Self { tick: Tick::Nanoseconds(1000), resolution: 6, offset_ns: 0 };
+        let mut clock = Self::of(6);
         for (code, value) in options.take_while(|&(code, _)| code != OPTION_END) {
             if let (OPTION_RESOLUTION, &[resolution, ..]) = (code, value) {
-                clock.tick = tick(resolution);
-                clock.resolution = resolution;
+                clock = Self { offset_ns: clock.offset_ns, ..Self::of(resolution) };
             }
             if let (OPTION_OFFSET, Some(&bytes)) = (code, value.first_chunk()) {
                 let parse = if big_endian { i64::from_be_bytes } else { i64::from_le_bytes };

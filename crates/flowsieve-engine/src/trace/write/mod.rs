@@ -195,12 +195,9 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
             Container::Pcap(writer) => {
                 self.written.without_options += writer.write(batch, from, to, out)?;
             }
-            Container::Pcapng(writer) if self.annotates => {
-                writer.write(input, batch, from, to, out);
-            }
             Container::Pcapng(writer) => {
-                let batch = &RecordBatch { annotations: &[], ..*batch };
-                writer.write(input, batch, from, to, out);
+                let annotations = if self.annotates { batch.annotations } else { &[] };
+                writer.write(input, &RecordBatch { annotations, ..*batch }, from, to, out);
             }
         }
         self.out.send_full()?;

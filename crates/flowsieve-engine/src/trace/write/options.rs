@@ -25,12 +25,9 @@ fn width(block: Block, code: u16) -> usize {
 
 /// Calls `see` with each well-formed option at the start of `bytes`, up to the end mark.
 pub(in crate::trace) fn each(mut bytes: &[u8], big_endian: bool, mut see: impl FnMut(u16, &[u8])) {
+    let short = if big_endian { u16::from_be_bytes } else { u16::from_le_bytes };
     while let Some((&[a, b, c, d], rest)) = bytes.split_first_chunk::<4>() {
-        let (code, length) = if big_endian {
-            (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
-        } else {
-            (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]))
-        };
+        let (code, length) = (short([a, b]), short([c, d]));
         let Some(value) = rest.get(..usize::from(length)).filter(|_| code != END) else { return };
         see(code, value);
         bytes = rest.get(value.len().next_multiple_of(4)..).unwrap_or_default();
