@@ -236,26 +236,6 @@ fn zeroed(capacity: usize) -> (Vec<u8>, usize) {
     (memory, origin)
 }
 
-/// Reads on from the buffer, for parsers that take a stream.
-impl Read for ReadBuffer {
-    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        if self.start == self.end {
-            self.base = self.base.wrapping_add(self.end as u64);
-            self.start = 0;
-            self.end = 0;
-            self.allocate();
-            self.end = self.read_into(0, self.capacity());
-            if let (0, Some(error)) = (self.end, self.source.failure.take()) {
-                return Err(error);
-            }
-        }
-        let count = target.len().min(self.end - self.start);
-        target[..count].copy_from_slice(&self.unread()[..count]);
-        self.start += count;
-        Ok(count)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

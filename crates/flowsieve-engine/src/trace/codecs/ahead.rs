@@ -154,36 +154,15 @@ impl Read for Ahead {
         if known == target.len() {
             return Ok(known);
         }
-        if self.source.ended {
-            return match self.source.failure.take() {
-                Some(error) if known == 0 => Err(error),
-                failure => {
-                    self.source.failure = failure;
-                    Ok(known)
-                }
-            };
+        let count = self.source.read(&mut target[known..]);
+        if count > 0 {
+            // All that was read ahead is with the codec now.
+            self.parts.clear();
+            self.rest = Vec::new();
+            self.source_position += count as u64;
+            self.position = self.source_position;
         }
-        match self.source.inner.read(&mut target[known..]) {
-            Ok(0) => {
-                self.source.ended = true;
-                Ok(known)
-            }
-            Ok(count) => {
-                // All that was read ahead is with the codec now.
-                self.parts.clear();
-                self.rest = Vec::new();
-                self.source_position += count as u64;
-                self.position = self.source_position;
-                Ok(known + count)
-            }
-            Err(error) if known == 0 => Err(error),
-            Err(error) => {
-                if error.kind() != io::ErrorKind::Interrupted {
-                    self.source.failure = Some(error);
-                    self.source.ended = true;
-                }
-                Ok(known)
-            }
-        }
+        let failure = self.source.failure.take_if(|_| known + count == 0);
+        failure.map_or(Ok(known + count), Err)
     }
 }
