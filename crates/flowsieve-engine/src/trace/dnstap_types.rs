@@ -1,24 +1,19 @@
 //! Which types of dnstap messages are records.
 
-/// Who talks with whom. Each kind has queries, with the odd number of a pair, and responses.
-const KINDS: [&str; 7] = ["auth", "resolver", "client", "forwarder", "stub", "tool", "update"];
-
 /// A set of dnstap's types of messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DnstapTypes(u16);
 
 impl DnstapTypes {
-    /// Messages between a server and its clients: clients of a resolver, and resolvers that ask an
-    /// authoritative server.
-    pub(crate) const ASKED: Self = Self(0b0110_0110);
-
     /// All types, unknown ones too.
     #[doc(hidden)]
     pub const ALL: Self = Self(u16::MAX);
 
-    /// Names of the kinds, each with its queries and responses.
+    /// Names of the kinds, which say who talks with whom. Each has queries, with the odd number of a
+    /// pair, and responses.
     #[doc(hidden)]
-    pub const NAMES: [&str; 7] = KINDS;
+    pub const NAMES: [&str; 7] =
+        ["auth", "resolver", "client", "forwarder", "stub", "tool", "update"];
 
     /// Returns the types of a name: a kind such as `client`, one type such as `client-query`, or
     /// `all`.
@@ -31,7 +26,7 @@ impl DnstapTypes {
             Some((kind, "response")) => (kind, 2),
             _ => (name, 3),
         };
-        let place = KINDS.iter().position(|known| *known == kind)?;
+        let place = Self::NAMES.iter().position(|known| *known == kind)?;
         Some(Self(bits << (2 * place + 1)))
     }
 
@@ -51,7 +46,9 @@ impl DnstapTypes {
 }
 
 impl Default for DnstapTypes {
+    /// Messages between a server and its clients: clients of a resolver, and resolvers that ask an
+    /// authoritative server.
     fn default() -> Self {
-        Self::ASKED
+        Self(0b0110_0110)
     }
 }

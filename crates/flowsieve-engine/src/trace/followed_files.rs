@@ -62,8 +62,8 @@ type FileId = (u64, u64);
 pub(super) struct Version {
     length: u64,
     modified: Option<SystemTime>,
-    /// Seconds and nanoseconds.
-    changed: (i64, i64),
+    /// Time of the last change, also of attributes where the system has it.
+    changed: Option<SystemTime>,
 }
 
 #[cfg(unix)]
@@ -85,26 +85,19 @@ impl Version {
         #[cfg(unix)]
         let changed = {
             use std::os::unix::fs::MetadataExt;
-            (data.ctime(), data.ctime_nsec())
+            let seconds = u64::try_from(data.ctime()).unwrap_or(0);
+            let nanoseconds = u32::try_from(data.ctime_nsec()).unwrap_or(0);
+            SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds))
         };
         #[cfg(not(unix))]
-        let changed = (0, 0);
+        let changed = data.modified().ok();
         Self { length: data.len(), modified: data.modified().ok(), changed }
     }
 
     /// Whether another change would have another time.
     fn is_settled(&self) -> bool {
-        let changed = if cfg!(unix) {
-            let (seconds, nanoseconds) = self.changed;
-            let since = Duration::new(
-                u64::try_from(seconds).unwrap_or(0),
-                u32::try_from(nanoseconds).unwrap_or(0),
-            );
-            SystemTime::UNIX_EPOCH.checked_add(since)
-        } else {
-            self.modified
-        };
-        changed.is_some_and(|changed| changed.elapsed().is_ok_and(|elapsed| elapsed > CLOCK_STEP))
+        let elapsed = self.changed.and_then(|changed| changed.elapsed().ok());
+        elapsed.is_some_and(|elapsed| elapsed > CLOCK_STEP)
     }
 }
 
@@ -299,10 +292,6 @@ fn extend_to(first: &mut Vec<u8>, bytes: &[u8], most: usize) {
 pub(super) struct SharedProgress(Arc<Mutex<Progress>>);
 
 impl SharedProgress {
-    fn new(progress: Progress) -> Self {
-        Self(Arc::new(Mutex::new(progress)))
-    }
-
     pub(super) fn lock(&self) -> MutexGuard<'_, Progress> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -540,8 +529,10 @@ impl FollowedFiles {
         let open = self.known.last().filter(|_| self.is_open).map(|known| known.id);
         let mut next = None;
         for entry in &entries {
-            if Some(entry.id) == open {
-                self.name(self.known.len() - 1, entry);
+            if Some(entry.id) == open
+                && let Some(known) = self.known.last_mut()
+            {
+                known.path.clone_from(&entry.path);
                 continue;
             }
             if self.is_seen(entry) {
@@ -576,7 +567,7 @@ impl FollowedFiles {
             Verdict::Continue { known, file } => self.continued(entry, known, file),
             _ => Progress::default(),
         };
-        let progress = SharedProgress::new(progress);
+        let progress = SharedProgress(Arc::new(Mutex::new(progress)));
         if open.is_none() {
             self.note_opened(entry, &verdict, &progress);
         }
@@ -912,17 +903,12 @@ impl FollowedFiles {
         unclear
     }
 
-    /// Notes the present name of a file.
-    fn name(&mut self, known: usize, entry: &Entry) {
-        self.known[known].path.clone_from(&entry.path);
-    }
-
     /// Says that a file is not counted because its bytes were read, unless its name says as much.
     fn say_copy(&mut self, entry: &Entry, entries: &[Entry], known: usize) {
         let Known { id, path, .. } = &self.known[known];
         let (id, path) = (*id, path.clone());
         if id == entry.id {
-            return self.name(known, entry);
+            return self.known[known].path.clone_from(&entry.path);
         }
         let is_there = entries.iter().any(|other| other.id == id && other.path == path);
         let is_compressed =
