@@ -28,14 +28,11 @@ impl PacketClock {
         self.last_ns[self.packets % WITNESSES] = time_ns;
         self.packets += 1;
         if self.packets >= WITNESSES {
-            self.now_ns = self.now_ns.max(self.agreed());
+            // All of the last packets are at least so late.
+            let agreed_ns = self.last_ns.into_iter().min().unwrap_or(i64::MIN);
+            self.now_ns = self.now_ns.max(agreed_ns);
         }
         self.now_ns
-    }
-
-    /// All of the last packets are at least so late.
-    fn agreed(&self) -> i64 {
-        self.last_ns.iter().copied().min().unwrap_or(i64::MIN)
     }
 }
 

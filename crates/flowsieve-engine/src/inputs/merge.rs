@@ -67,12 +67,9 @@ pub(crate) trait PacketConsumer<I, E> {
     }
 }
 
-/// A closure that takes packets.
-struct TakeBy<F>(F);
-
-impl<I, E, F: FnMut(usize, &mut I, usize) -> Result<(), E>> PacketConsumer<I, E> for TakeBy<F> {
+impl<I, E, F: FnMut(usize, &mut I, usize) -> Result<(), E>> PacketConsumer<I, E> for F {
     fn take(&mut self, number: usize, input: &mut I, packets: usize) -> Result<(), E> {
-        self.0(number, input, packets)
+        self(number, input, packets)
     }
 }
 
@@ -330,9 +327,9 @@ impl<'a, I: Input> Merge<'a, I> {
     pub fn drain<E: From<Broken>>(
         self,
         watch: &dyn Watch,
-        take: impl FnMut(usize, &mut I, usize) -> Result<(), E>,
+        mut take: impl FnMut(usize, &mut I, usize) -> Result<(), E>,
     ) -> Result<(Vec<InputResult>, bool), E> {
-        self.drain_into(watch, &mut TakeBy(take))
+        self.drain_into(watch, &mut take)
     }
 
     /// Like [`drain`](Self::drain), with a consumer that is told when no packets come.
@@ -547,15 +544,6 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Gets further packets of an open input, or closes it at its end.
     fn refill_or_end(&mut self, at: usize) {
-        if self.refill(at) {
-            self.passed(at);
-        } else {
-            self.end(at);
-        }
-    }
-
-    /// Gets further packets of an open input; returns false at its end.
-    fn refill(&mut self, at: usize) -> bool {
         let Open { source, number, input, bytes, times_out_of_range, left_out } =
             &mut self.open[at];
         let more = input.refill();
@@ -563,7 +551,10 @@ impl<'a, I: Input> Merge<'a, I> {
         result.times_out_of_range = times_out_of_range.value();
         result.left_out = left_out.value();
         match more {
-            Ok(true) => return true,
+            Ok(true) => {
+                self.passed(at);
+                return;
+            }
             Ok(false) => {}
             Err(_) if self.stop.is_set() => {}
             Err(error) => {
@@ -573,7 +564,7 @@ impl<'a, I: Input> Merge<'a, I> {
             }
         }
         self.bytes_done += bytes.load(Ordering::Relaxed);
-        false
+        self.end(at);
     }
 }
 
