@@ -1,6 +1,6 @@
 //! Runs the program of a filter on a packet or on a record of a log.
 
-use super::program::{ACCEPT, Binary, Direction, Header, Program, Relation, STACK_MAX, Step, Test};
+use super::program::{ACCEPT, Direction, Header, Program, Relation, STACK_MAX, Step, Test};
 
 /// A packet or record that a filter is run on. The answer `None` means that a byte which is needed
 /// is missing, and nothing matches.
@@ -71,7 +71,10 @@ fn both_sides(steps: &[Step], subject: &mut impl Subject) -> Option<(u32, u32)> 
             Step::Length => subject.length()?,
             Step::Load { header, size } => subject.load(header, stack.pop()?, size)?,
             Step::Negate => stack.pop()?.wrapping_neg(),
-            Step::Binary(binary) => stack.binary(binary)?,
+            Step::Binary(binary) => {
+                let (right, left) = (stack.pop()?, stack.pop()?);
+                binary.apply(left, right)?
+            }
         };
         stack.push(value)?;
     }
@@ -102,12 +105,6 @@ impl Stack {
     fn pop(&mut self) -> Option<u32> {
         self.length = self.length.checked_sub(1)?;
         self.values.get(self.length).copied()
-    }
-
-    #[inline]
-    fn binary(&mut self, binary: Binary) -> Option<u32> {
-        let (right, left) = (self.pop()?, self.pop()?);
-        binary.apply(left, right)
     }
 }
 
