@@ -219,33 +219,26 @@ pub(super) struct Program {
     pub(super) steps: Vec<Step>,
 }
 
-/// The continuation of an operand, counted from the end since the last operand is emitted first.
-#[derive(Clone, Copy)]
-enum Exit {
-    To(u32),
-    /// The operand on its right, which was emitted just before.
-    Next,
-}
+/// As the next test, while a program is made: the operand on the right, which was emitted just
+/// before.
+const NEXT: u32 = u32::MAX - 2;
 
 impl Program {
     /// Emits the tests of an expression from the last to the first, without recursion.
     pub(super) fn new(postfix: Vec<Node>, headers: Vec<Header>, steps: Vec<Step>) -> Self {
         let mut ops: Vec<Op> = Vec::new();
-        let mut waiting = vec![(Exit::To(ACCEPT), Exit::To(REJECT))];
+        // Continuations of operands, counted from the end since the last operand is emitted first.
+        let mut waiting = vec![(ACCEPT, REJECT)];
         for node in postfix.into_iter().rev() {
             let Some((yes, no)) = waiting.pop() else { break };
             let latest = ops.len().saturating_sub(1) as u32;
-            let place = |exit| match exit {
-                Exit::To(place) => place,
-                Exit::Next => latest,
-            };
+            let place = |exit| if exit == NEXT { latest } else { exit };
             let (yes, no) = (place(yes), place(no));
-            let (to_yes, to_no) = (Exit::To(yes), Exit::To(no));
             match node {
                 Node::Test(test) => ops.push(Op { test, yes, no }),
-                Node::Not => waiting.push((to_no, to_yes)),
-                Node::And => waiting.extend([(Exit::Next, to_no), (to_yes, to_no)]),
-                Node::Or => waiting.extend([(to_yes, Exit::Next), (to_yes, to_no)]),
+                Node::Not => waiting.push((no, yes)),
+                Node::And => waiting.extend([(NEXT, no), (yes, no)]),
+                Node::Or => waiting.extend([(yes, NEXT), (yes, no)]),
             }
         }
         ops.reverse();
