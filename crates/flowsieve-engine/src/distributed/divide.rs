@@ -38,7 +38,7 @@ pub struct Piece {
 fn joins(input: &Source, format: InputFormat) -> Result<Option<(i64, i64)>, TraceError> {
     let mut capture = input.open(format, &StopFlag::default())?;
     let Some(first_ns) = capture.first_time_ns()? else { return Ok(None) };
-    Ok(capture.begins_ns().map(|begins_ns| (begins_ns.max(first_ns), first_ns)))
+    Ok(capture.begins_ns.map(|begins_ns| (begins_ns.max(first_ns), first_ns)))
 }
 
 /// Returns the length and the time of modification of a file as a text.

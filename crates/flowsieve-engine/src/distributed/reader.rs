@@ -140,7 +140,7 @@ impl PieceReader {
         let read = read_batch(capture, &*self.builder, &mut self.batch, before);
         if self.input.range == 0 {
             // The input joins the others here, whether its first packet is wanted or not.
-            self.input.latest_ns = self.input.latest_ns.max(capture.begins_ns());
+            self.input.latest_ns = self.input.latest_ns.max(capture.begins_ns);
         }
         match read {
             Ok(true) => return self.take(),

@@ -96,7 +96,7 @@ pub(crate) struct Together<'a, I> {
 impl<I> Together<'_, I> {
     /// Returns the inputs and how many packets of each are to be taken.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = (&I, usize)> {
-        let members = self.order.members().iter();
+        let members = self.order.members.iter();
         members.map(|member| (&self.open[member.place].input, member.packets))
     }
 
@@ -430,8 +430,8 @@ impl<'a, I: Input> Merge<'a, I> {
         }
         // The last packet that was put in order was the last of at most one input.
         let mut emptied = None;
-        for number in 0..self.order.members().len() {
-            let Member { place, packets, .. } = self.order.members()[number];
+        for number in 0..self.order.members.len() {
+            let Member { place, packets, .. } = self.order.members[number];
             if are_taken {
                 self.count(place, packets);
             }

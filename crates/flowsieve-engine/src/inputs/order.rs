@@ -5,7 +5,7 @@
 /// follows that one.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    members: Vec<Member>,
+    pub(super) members: Vec<Member>,
     /// A key for each packet, one input after the other, with [`NEVER`] behind each. Keys compare as
     /// times do, and those of one time as numbers of members.
     keys: Vec<u64>,
@@ -78,10 +78,6 @@ impl Order {
         for node in (1..self.leaves).rev() {
             self.nodes[node] = self.nodes[2 * node].min(self.nodes[2 * node + 1]);
         }
-    }
-
-    pub(super) fn members(&self) -> &[Member] {
-        &self.members
     }
 
     /// Returns the number of the member that the next packet comes from.

@@ -84,12 +84,12 @@ impl<M: BatchBuilder> SegmentWorker<M> {
         let mut more = entered.is_some();
         let builder = OneOfMany(&*self.builder);
         while more {
-            let another = read_batch(self.reader.capture(), &builder, &mut batch, 0);
+            let another = read_batch(&mut self.reader.capture, &builder, &mut batch, 0);
             failed = another.is_err();
             more = another.unwrap_or(false);
         }
         let left_out = self.reader.take_left_out();
-        ReadSegment { number, entered, end: self.reader.offset(), batch, left_out, failed }
+        ReadSegment { number, entered, end: self.reader.capture.offset(), batch, left_out, failed }
     }
 }
 
@@ -126,12 +126,12 @@ impl<M: BatchBuilder> SegmentFeed<M> {
 
     /// Has the next segment read into an empty batch, if there is one.
     fn queue(&mut self, batch: M::Batch) {
-        if self.unqueued < self.segments.count() {
+        if self.unqueued < self.segments.count {
             let earlier = self.workers.push((self.unqueued, batch));
             debug_assert!(earlier.is_none(), "there is room for every batch");
             self.unqueued += 1;
         }
-        if self.unqueued == self.segments.count() {
+        if self.unqueued == self.segments.count {
             self.workers.close();
         }
     }
@@ -139,7 +139,7 @@ impl<M: BatchBuilder> SegmentFeed<M> {
     /// Replaces a used batch by the next one that is not empty; returns false if the rest of the
     /// file is for another reader.
     pub(super) fn refill(&mut self, used: &mut M::Batch) -> bool {
-        while self.next < self.segments.count() {
+        while self.next < self.segments.count {
             let Some(mut read) = self.obtain() else { return false };
             if read.entered != Some(self.end) {
                 read = self.worker.read(read.number, Some(self.end), read.batch);

@@ -67,7 +67,7 @@ pub struct Capture {
     /// How far a followed file was read.
     progress: Option<SharedProgress>,
     /// Time of the first packet or record that was read, selected or not.
-    begins_ns: Option<i64>,
+    pub(crate) begins_ns: Option<i64>,
 }
 
 /// A regular file, and what ends its reading.
@@ -236,7 +236,7 @@ impl Capture {
     /// read it.
     pub(crate) fn left_out(&self) -> Arc<AtomicU64> {
         let chooser = self.chooser.as_deref();
-        chooser.map_or_else(Arc::default, |chooser| Arc::clone(chooser.left_out()))
+        chooser.map_or_else(Arc::default, |chooser| Arc::clone(&chooser.left_out))
     }
 
     /// Continues at `offset`, where its source stands, with the record after `packets` others, up
@@ -355,11 +355,6 @@ impl Capture {
         }
         self.choose(annotations);
         Ok(true)
-    }
-
-    /// Returns the time of the first packet or record, selected or not; `None` before it was read.
-    pub(crate) const fn begins_ns(&self) -> Option<i64> {
-        self.begins_ns
     }
 
     /// Returns the time of the next packet or record, if there is one.

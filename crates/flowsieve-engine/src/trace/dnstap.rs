@@ -54,9 +54,7 @@ impl PacketSource for Dnstap {
                 Ok(Some(entry)) => out.add(entry),
                 Ok(None) => {}
                 Err(reason) => {
-                    out.skip_for(|| {
-                        ReadError::record(buffer.offset(), self.frames.number(), reason)
-                    });
+                    out.skip_for(|| ReadError::record(buffer.offset(), self.frames.number, reason));
                 }
             }
             buffer.consume(4 + length);
@@ -107,20 +105,17 @@ impl Message {
     fn read(bytes: &[u8], range: Range<usize>) -> Result<Self, Malformed> {
         let mut message = Self::default();
         let mut fields = Fields::new(bytes, range);
-        while let Some(field) = fields.next()? {
-            match field {
+        while let Some((number, value)) = fields.next()? {
+            // Of the side that is asked, or of the response.
+            let side = usize::from(matches!(number, 5 | 7 | 12..));
+            match (number, value) {
                 (1, Value::Number(kind)) => message.kind = kind,
                 (3, Value::Number(protocol)) => message.protocol = Some(protocol),
-                (4, Value::Bytes(range)) => message.addresses[0] = address(&bytes[range])?,
-                (5, Value::Bytes(range)) => message.addresses[1] = address(&bytes[range])?,
-                (6, Value::Number(port)) => message.ports[0] = Some(port),
-                (7, Value::Number(port)) => message.ports[1] = Some(port),
-                (8, Value::Number(seconds)) => message.seconds[0] = Some(seconds),
-                (9, Value::Number(nanoseconds)) => message.nanoseconds[0] = nanoseconds,
-                (10, Value::Bytes(range)) => message.messages[0] = Some(range),
-                (12, Value::Number(seconds)) => message.seconds[1] = Some(seconds),
-                (13, Value::Number(nanoseconds)) => message.nanoseconds[1] = nanoseconds,
-                (14, Value::Bytes(range)) => message.messages[1] = Some(range),
+                (4 | 5, Value::Bytes(range)) => message.addresses[side] = address(&bytes[range])?,
+                (6 | 7, Value::Number(port)) => message.ports[side] = Some(port),
+                (8 | 12, Value::Number(seconds)) => message.seconds[side] = Some(seconds),
+                (9 | 13, Value::Number(nanoseconds)) => message.nanoseconds[side] = nanoseconds,
+                (10 | 14, Value::Bytes(range)) => message.messages[side] = Some(range),
                 _ => {}
             }
         }
@@ -134,10 +129,8 @@ impl Message {
         }
         let is_response = self.kind.is_multiple_of(2);
         let side = usize::from(is_response);
-        let [asks, asked] = self.addresses;
-        let [from, to] = self.ports;
-        let (source, destination, ports) =
-            if is_response { (asked, asks, (to, from)) } else { (asks, asked, (from, to)) };
+        let [source, destination] = [side, 1 - side].map(|side| self.addresses[side]);
+        let ports = [side, 1 - side].map(|side| self.ports[side]);
         let time_ns = self.time_ns(side).ok_or("the message has no time")?;
         let message = |side: usize| self.messages[side].as_ref();
         let range = |range: &Range<usize>| range.start as u32..range.end as u32;
@@ -149,7 +142,7 @@ impl Message {
             destination,
             transport: self.protocol.and_then(protocol).and_then(|protocol| {
                 let port = |port: Option<u64>| u16::try_from(port?).ok();
-                Some((protocol, port(ports.0)?, port(ports.1)?))
+                Some((protocol, port(ports[0])?, port(ports[1])?))
             }),
             content: if types.has(self.kind) {
                 LogContent::Dns { question: question.unwrap_or(LogQuestion::None), is_response }

@@ -52,15 +52,10 @@ pub(super) fn content_type(buffer: &mut ReadBuffer) -> Option<&[u8]> {
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     /// Number of data frames so far.
-    number: u64,
+    pub(super) number: u64,
 }
 
 impl Frames {
-    /// Returns the number, from 1, of the last data frame.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
     /// Finds the next data frame, and returns its length: it is `&buffer.unread()[4..4 + length]`.
     /// With `may_move` it reads on where the buffer ends, which moves what is in it, and `None` is
     /// the end; without, the next frame is not all in the buffer then.

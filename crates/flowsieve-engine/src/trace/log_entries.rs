@@ -324,7 +324,8 @@ pub(super) fn as_written(value: Option<&RawValue>) -> Option<&str> {
 /// Counts and bounds the lines of a buffer: none may be longer than [`MAX_LINE_BYTES`].
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    number: u64,
+    /// Number, from 1, of the last line.
+    pub(super) number: u64,
     /// Bytes of the next line that are known to hold no line end.
     searched: usize,
     /// Length of the line that was handed out last, with its end.
@@ -332,11 +333,6 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Returns the number, from 1, of the last line.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
     /// Appends the records that `read` finds in lines to `out` (empty when called); leaves it empty
     /// at the end. Blank lines are skipped; lines that `read` refuses are noted.
     pub(super) fn read_each(
@@ -420,7 +416,7 @@ mod tests {
         let mut lines = Lines::default();
         let mut seen = Vec::new();
         while let Some(length) = lines.advance(&mut buffer).unwrap() {
-            seen.push((lines.number(), buffer.unread()[..length].to_vec()));
+            seen.push((lines.number, buffer.unread()[..length].to_vec()));
         }
         let expected: [(u64, &[u8]); 4] = [(1, b"one"), (2, b"two"), (3, b""), (4, b"last")];
         assert!(seen.iter().map(|(number, line)| (*number, line.as_slice())).eq(expected));

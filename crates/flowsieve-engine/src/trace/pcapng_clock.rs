@@ -22,7 +22,8 @@ enum Tick {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Clock {
     tick: Tick,
-    resolution: u8,
+    /// `if_tsresol`, as the interface has it or would have it.
+    pub(super) resolution: u8,
     offset_ns: i128,
 }
 
@@ -49,11 +50,6 @@ impl Clock {
             }
         }
         clock
-    }
-
-    /// `if_tsresol`, as the interface has it or would have it.
-    pub(super) fn resolution(self) -> u8 {
-        self.resolution
     }
 
     /// A stamp that [`Self::time_ns`] turns into this time, or into the nearest one before it; the

@@ -47,7 +47,7 @@ impl InterfaceInfo {
     /// Returns the resolution of its times, as pcapng's `if_tsresol` has it: 6 for microseconds, 9
     /// for nanoseconds.
     pub fn resolution(&self) -> u8 {
-        self.clock.resolution()
+        self.clock.resolution
     }
 }
 

@@ -50,9 +50,9 @@ pub(crate) fn part_in_time(
     let segments = Capture::open_until(path, format, stop).ok()?.segments(step)?;
     let mut reader = segments.reader();
     let mut places = Vec::new();
-    for number in 0..segments.count() {
+    for number in 0..segments.count {
         let offset = reader.enter(number, None)?;
-        let time_ns = reader.capture().first_time_ns().ok()??;
+        let time_ns = reader.capture.first_time_ns().ok()??;
         places.push(Place { offset, time_ns });
     }
     if !places.is_sorted_by_key(|place| place.time_ns) {
@@ -79,9 +79,9 @@ fn is_confirmed(reader: &mut SegmentReader, number: u64, places: &[Place]) -> bo
     let [this, next] = [number, number + 1].map(|number| places[number as usize].offset);
     reader.enter(number, Some(this));
     loop {
-        match reader.capture().next_batch() {
+        match reader.capture.next_batch() {
             Ok(Some(_)) => {}
-            Ok(None) => return reader.offset() == next,
+            Ok(None) => return reader.capture.offset() == next,
             Err(_) => return false,
         }
     }

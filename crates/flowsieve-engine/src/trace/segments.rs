@@ -30,7 +30,8 @@ pub(crate) struct Segments {
     file: Arc<File>,
     pcap: Pcap,
     bytes: u64,
-    count: u64,
+    /// Number behind the last one. They are numbered from [`Self::first`] on.
+    pub(crate) count: u64,
     stop: StopFlag,
     bytes_read: Arc<AtomicU64>,
     chooser: Option<Chooser>,
@@ -47,11 +48,6 @@ impl Segments {
     pub(crate) fn begin(&self) -> u64 {
         let part = self.part.as_ref();
         part.map_or(FIRST_RECORD, |part| part.bytes.start)
-    }
-
-    /// Returns the number behind the last one. They are numbered from [`Self::first`] on.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
     }
 
     /// Creates a reader of segments with its own buffer and its own count of excluded packets.
@@ -79,7 +75,7 @@ impl Segments {
     /// Counts the packets that were excluded from a segment.
     pub(crate) fn leave_out(&self, packets: u64) {
         if let Some(chooser) = &self.chooser {
-            chooser.left_out().fetch_add(packets, Ordering::Relaxed);
+            chooser.left_out.fetch_add(packets, Ordering::Relaxed);
         }
     }
 
@@ -88,7 +84,7 @@ impl Segments {
         let mut reader = self.reader();
         let mut before = packets;
         if let Some(chooser) = &self.chooser {
-            before += chooser.left_out().load(Ordering::Relaxed);
+            before += chooser.left_out.load(Ordering::Relaxed);
             reader.capture.chooser = Some(Box::new(chooser.shared()));
         }
         let until = self.part.as_ref().map_or(u64::MAX, |part| part.bytes.end);
@@ -129,7 +125,8 @@ impl Capture {
 
 /// Reads one segment after the other, in any order.
 pub(crate) struct SegmentReader {
-    capture: Capture,
+    /// Yields the packets of the segment entered.
+    pub(crate) capture: Capture,
     left_out: Arc<AtomicU64>,
     place: Arc<Place>,
     /// Number of the first segment, and where its first record begins.
@@ -149,19 +146,9 @@ impl SegmentReader {
         found.then(|| self.capture.offset())
     }
 
-    /// Returns the capture that yields the packets of the segment entered.
-    pub(crate) fn capture(&mut self) -> &mut Capture {
-        &mut self.capture
-    }
-
     /// Returns the number of packets excluded since the last call.
     pub(crate) fn take_left_out(&self) -> u64 {
         self.left_out.swap(0, Ordering::Relaxed)
-    }
-
-    /// Returns the offset of the next record.
-    pub(crate) fn offset(&self) -> u64 {
-        self.capture.offset()
     }
 
     fn go_to(&mut self, offset: u64, packets: u64, until: u64) {

@@ -21,7 +21,8 @@ pub(super) struct Chooser {
     select: Arc<dyn Select>,
     /// For each packet of the present batch whether it is wanted.
     chosen: Vec<bool>,
-    left_out: Arc<AtomicU64>,
+    /// Counts the excluded packets.
+    pub(super) left_out: Arc<AtomicU64>,
 }
 
 impl Chooser {
@@ -37,11 +38,6 @@ impl Chooser {
     /// Returns the same selection for another reader, with the same count.
     pub(super) fn shared(&self) -> Self {
         Self::new(Arc::clone(&self.select), Arc::clone(&self.left_out))
-    }
-
-    /// Returns the counter of excluded packets.
-    pub(super) fn left_out(&self) -> &Arc<AtomicU64> {
-        &self.left_out
     }
 
     /// Removes the packets that are not wanted, with their records.
@@ -152,6 +148,6 @@ mod tests {
         assert_eq!(starts, [2, 4, 6]);
         let places: Vec<u32> = records.annotations.iter().map(|one| one.before).collect();
         assert_eq!(places, [0, 0, 0, 1, 1, 2, 3, 3]);
-        assert_eq!(chooser.left_out().load(Ordering::Relaxed), 3);
+        assert_eq!(chooser.left_out.load(Ordering::Relaxed), 3);
     }
 }

@@ -188,7 +188,7 @@ impl PacketSource for ZeekTsv {
         while self.lines.fit(buffer, out) {
             let Some(length) = self.lines.advance(buffer)? else { return Ok(()) };
             let line = &buffer.unread()[..length];
-            let (offset, number) = (buffer.offset(), self.lines.number());
+            let (offset, number) = (buffer.offset(), self.lines.number);
             if let Some(header) = line.strip_prefix(b"#") {
                 let read = self.read_header(header);
                 read.map_err(|reason| ReadError::line(offset, number, reason))?;
