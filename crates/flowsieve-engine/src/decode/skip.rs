@@ -28,10 +28,7 @@ macro_rules! skips {
             pub fn name(self) -> Cow<'static, str> {
                 match self {
                     $(Self::$variant => Cow::Borrowed($name),)*
-                    Self::UnsupportedLink(link) => match link.name() {
-                        Some(name) => Cow::Owned(format!("link_type_{name}")),
-                        None => Cow::Owned(format!("link_type_{}", link.0)),
-                    },
+                    Self::UnsupportedLink(link) => format!("link_type_{}", link.words()).into(),
                 }
             }
 
@@ -40,10 +37,7 @@ macro_rules! skips {
             pub fn words(self) -> Cow<'static, str> {
                 match self {
                     $(Self::$variant => Cow::Borrowed($words),)*
-                    Self::UnsupportedLink(link) => Cow::Owned(match link.name() {
-                        Some(name) => format!("of the link type {name}"),
-                        None => format!("of the link type {}", link.0),
-                    }),
+                    Self::UnsupportedLink(link) => format!("of the link type {}", link.words()).into(),
                 }
             }
 

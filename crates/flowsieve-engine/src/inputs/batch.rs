@@ -86,11 +86,7 @@ pub(super) fn decode_panicked(
     lost_from: u64,
     WorkerPanicked(reason): WorkerPanicked,
 ) -> TraceError {
-    TraceError {
-        path: capture.path().to_path_buf(),
-        offset: None,
-        kind: TraceErrorKind::Undecodable { packet, lost_from, reason },
-    }
+    TraceErrorKind::Undecodable { packet, lost_from, reason }.in_file(capture.path())
 }
 
 /// Returns the number of the first packet of a batch at which the builder panics.

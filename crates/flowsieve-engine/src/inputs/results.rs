@@ -40,8 +40,7 @@ impl InputResult {
     /// sentence, which names it.
     #[doc(hidden)]
     pub fn unread(path: PathBuf, sentence: String) -> Self {
-        let kind = TraceErrorKind::Reported { sentence };
-        let error = Some(TraceError { path: path.clone(), offset: None, kind });
+        let error = Some(TraceErrorKind::Reported { sentence }.in_file(&path));
         Self { path, error, ..Self::default() }
     }
 
@@ -62,8 +61,8 @@ impl InputResult {
             let is_same = [result.file, result.file_at_end].map(|it| it == other.file) == [true; 2]
                 && result.packets == other.packets;
             result.error = result.error.take().or(other.error).or_else(|| {
-                let path = (!is_same && !interrupted).then(|| result.path.clone())?;
-                Some(TraceError { path, offset: None, kind: TraceErrorKind::Changed })
+                let is_changed = !is_same && !interrupted;
+                is_changed.then(|| TraceErrorKind::Changed.in_file(&result.path))
             });
         }
         results

@@ -443,10 +443,7 @@ impl Capture {
         format: InputFormat,
         stop: &StopFlag,
     ) -> Result<Self, TraceError> {
-        let refused = |error| {
-            let error = ReadError { offset: None, kind: TraceErrorKind::Io(error) };
-            error.in_file(path)
-        };
+        let refused = |error| TraceErrorKind::Io(error).in_file(path);
         let is_standard = path.as_os_str() == "-";
         let file = if is_standard { standard_input() } else { open_file(path, stop) };
         let file = file.map_err(refused)?;

@@ -144,6 +144,11 @@ pub enum TraceErrorKind {
 }
 
 impl TraceErrorKind {
+    /// Creates the error of a file, at no place in it.
+    pub(crate) fn in_file(self, path: &Path) -> TraceError {
+        TraceError { path: path.to_path_buf(), offset: None, kind: self }
+    }
+
     #[cold]
     pub(super) fn too_long(packet: u64, length: impl Into<u64>, limit: impl Into<u64>) -> Self {
         Self::RecordTooLong { packet, length: length.into(), limit: limit.into() }

@@ -85,7 +85,8 @@ impl Follow {
         let Next { path, file, progress } = next;
         let (packets, offset, has_bytes) = {
             let begun = progress.lock();
-            (begun.packets, begun.offset, begun.has_bytes())
+            // Bytes before the next packet were read, and not only counted in packets.
+            (begun.packets, begun.offset, begun.bytes > 0)
         };
         let mut handle = file.try_clone().map_err(|error| {
             let fault = ReadError::from_io(error, 0);

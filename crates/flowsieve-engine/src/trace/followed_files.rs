@@ -140,7 +140,7 @@ pub(super) struct Progress {
     /// Where in the file the next byte is read. Bytes before `raw` are read again.
     pub(super) raw_at: u64,
     /// Decompressed bytes, the checksum of those after the header, and the first of them.
-    bytes: u64,
+    pub(super) bytes: u64,
     checksum: Checksum,
     head: Vec<u8>,
     /// Checksums at some places, with the bytes before them: they tell a file that ends earlier from a
@@ -198,11 +198,6 @@ impl Progress {
         if packets > self.packets {
             (self.packets, self.offset) = (packets, offset);
         }
-    }
-
-    /// Whether bytes before the next packet were read, and not only counted in packets.
-    pub(super) fn has_bytes(&self) -> bool {
-        self.bytes > 0
     }
 
     /// Goes on at this place of a file that is not compressed.
@@ -519,8 +514,8 @@ impl FollowedFiles {
         let (entries, unreached, _) = match list(directory) {
             Ok(listed) => listed,
             Err(error) => {
-                self.unreached =
-                    vec![refused(directory, io::Error::new(error.kind(), error.to_string()))];
+                let copy = io::Error::new(error.kind(), error.to_string());
+                self.unreached = vec![TraceErrorKind::Io(copy).in_file(directory)];
                 return Err(error);
             }
         };
@@ -544,7 +539,9 @@ impl FollowedFiles {
             }
             match self.examine(entry, &entries, format, stop) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => self.note_unreadable(entry, refused(&entry.path, error)),
+                Err(error) => {
+                    self.note_unreadable(entry, TraceErrorKind::Io(error).in_file(&entry.path));
+                }
                 Ok(Verdict::Unreadable(error)) => self.note_unreadable(entry, error),
                 Ok(Verdict::Nothing) => {
                     self.note_readable(entry, entry.version.length);
@@ -996,11 +993,6 @@ fn compare(mut bytes: impl Read, points: &[Point]) -> Compared {
     }
 }
 
-/// The error of a file that the system refuses to show.
-fn refused(path: &Path, error: io::Error) -> TraceError {
-    TraceError { path: path.to_owned(), offset: None, kind: TraceErrorKind::Io(error) }
-}
-
 /// Returns whether this is what an interrupted run left, or hidden as files are while programs write or
 /// copy them.
 #[doc(hidden)]
@@ -1042,7 +1034,7 @@ fn list(directory: &Path) -> io::Result<(Vec<Entry>, Vec<TraceError>, Vec<PathBu
             // A file may be gone by now: a ring of captures drops the oldest.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => continue,
             Err(error) => {
-                unreached.push(refused(&path, error));
+                unreached.push(TraceErrorKind::Io(error).in_file(&path));
                 continue;
             }
         };

@@ -34,6 +34,11 @@ impl LinkType {
     pub fn name(self) -> Option<&'static str> {
         name_in(NAMES, self.0)
     }
+
+    /// Returns its name, or its number.
+    pub(crate) fn words(self) -> String {
+        self.name().map_or_else(|| self.0.to_string(), str::to_owned)
+    }
 }
 
 /// Runs of numbers that have names: the first number of each, and the names from there on.

@@ -19,7 +19,8 @@ const QUEUED: usize = 4;
 
 /// A writer behind a thread, or in the caller's if the system refuses one.
 pub(super) struct WriteBehind<W: Write> {
-    block: Vec<u8>,
+    /// The present block, for bytes to be appended.
+    pub(super) block: Vec<u8>,
     writer: Writer<W>,
     /// Memory reserved for the compressor.
     _memory: Reservation,
@@ -53,11 +54,6 @@ impl<W: Write + Send + 'static> WriteBehind<W> {
             None => Writer::Here(out),
         };
         Ok(Self { block: Vec::with_capacity(BLOCK_BYTES), writer, _memory: memory })
-    }
-
-    /// The present block, for bytes to be appended.
-    pub(super) fn block(&mut self) -> &mut Vec<u8> {
-        &mut self.block
     }
 
     /// Sends the present block if it is long enough.
@@ -172,7 +168,7 @@ mod tests {
             let block = vec![0; BLOCK_BYTES];
             let mut put = Ok(());
             for _ in 0..20 {
-                behind.block().extend_from_slice(&block);
+                behind.block.extend_from_slice(&block);
                 put = put.and_then(|()| behind.send_full());
             }
             let ended = put.and_then(|()| behind.finish().map(|_| ()));

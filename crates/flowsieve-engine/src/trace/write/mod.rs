@@ -81,7 +81,7 @@ pub enum WriteError {
     /// A pcap file has one link type.
     #[error(
         "the packets have several link types ({} and {}), and pcap holds one; give the output a name that ends in .pcapng",
-        name(*.0), name(*.1)
+        .0.words(), .1.words()
     )]
     LinkTypes(LinkType, LinkType),
     /// A pcap file has times from 1970 to 2106.
@@ -117,10 +117,6 @@ fn between<'a>(batch: &RecordBatch<'a>, from: usize, to: usize) -> &'a [Annotati
         _ if to == batch.packets.len() => &all[place(from)..],
         _ => &all[place(from)..place(to)],
     }
-}
-
-fn name(link: LinkType) -> String {
-    link.name().map_or_else(|| link.0.to_string(), str::to_owned)
 }
 
 /// Tallies of what was written, and of what could not be kept.
@@ -190,7 +186,7 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
         from: usize,
         to: usize,
     ) -> Result<(), WriteError> {
-        let out = self.out.block();
+        let out = &mut self.out.block;
         match &mut self.container {
             Container::Pcap(writer) => {
                 self.written.without_options += writer.write(batch, from, to, out)?;
@@ -231,7 +227,7 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
     #[doc(hidden)]
     pub fn annotate(&mut self, annotations: &[Annotation]) -> Result<(), WriteError> {
         if let (Container::Pcapng(writer), true) = (&mut self.container, self.annotates) {
-            writer.annotate(annotations, self.out.block());
+            writer.annotate(annotations, &mut self.out.block);
         }
         self.out.send_full()?;
         self.written.lost.add(annotations, !self.annotates);
@@ -250,8 +246,8 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
     /// Writing failed.
     pub fn finish(mut self) -> Result<(W, Written), WriteError> {
         match &mut self.container {
-            Container::Pcap(writer) => writer.finish(self.out.block()),
-            Container::Pcapng(writer) => writer.finish(self.out.block()),
+            Container::Pcap(writer) => writer.finish(&mut self.out.block),
+            Container::Pcapng(writer) => writer.finish(&mut self.out.block),
         }
         Ok((self.out.finish()?, self.written))
     }
