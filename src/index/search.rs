@@ -203,7 +203,9 @@ impl Choice<'_> {
                 self.explained.segments_ruled_out += 1;
                 continue;
             }
-            nodes.iter().for_each(|&node| may_have[node] = true);
+            for &node in &nodes {
+                may_have[node] = true;
+            }
             candidates.extend(self.candidates_in(segment, &nodes, errors));
         }
         self.explained.nodes = may_have.len() as u64;

@@ -56,8 +56,7 @@ impl MacMap {
     /// The image of an address.
     pub fn image(&mut self, address: [u8; 6]) -> [u8; 6] {
         const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let [a, b, c, d, e, f] = address;
-        let number = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        let number = address.iter().fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
         let slot = (number.wrapping_mul(SPREAD) >> 50) as usize;
         if self.slots[slot].0 != address {
             let [_, _, image @ ..] = self.map(number).to_be_bytes();
