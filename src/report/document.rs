@@ -52,10 +52,13 @@ pub struct TableView {
     pub bars: Vec<f64>,
 }
 
+/// The text of a row in a column.
+type Text<'a, R> = Box<dyn Fn(&R) -> String + 'a>;
+
 /// The columns of a table, each with its heading and the text of a row.
 pub(super) struct TextColumns<'a, R> {
     headings: Vec<Heading>,
-    texts: Vec<Box<dyn Fn(&R) -> String + 'a>>,
+    texts: Vec<Text<'a, R>>,
 }
 
 impl<R> Default for TextColumns<'_, R> {
