@@ -17,9 +17,13 @@ pub(super) fn row(request: &PlanRequest, kind: FilterKind) -> PlanRow {
         Err(why) => return PlanRow::impossible(structure, request.wanted.len(), why),
     };
     request.with_workload(|workload| {
-        let (rates, memory) = (workload.rates(&spec), spec.memory_bytes() as f64);
+        let more_bytes = spec.additional_bytes(workload.elements());
+        let (rates, memory) = (workload.rates(&spec), spec.memory_bytes() + more_bytes);
+        if matches!(request.goal, Goal::Memory { bytes } if more_bytes > 0 && memory > bytes) {
+            remarks.push(format!("it takes about {memory} bytes with what overflows its buckets"));
+        }
         let more = spec.remarks(workload);
-        let mut row = PlanRow::new(request, structure, Design::Filter(spec), memory, rates);
+        let mut row = PlanRow::new(request, structure, Design::Filter(spec), memory as f64, rates);
         row.fits = remarks.is_empty();
         row.notes = remarks;
         row.notes.extend(more);

@@ -143,6 +143,9 @@ const IN_CACHE: usize = 1 << 20;
 /// Largest count in the stash; like that of a cell it never changes again.
 const STASH_LARGEST: u32 = u32::MAX / 2;
 
+/// Bytes of an entry of the stash: its key and its count, without the overhead of the tree.
+const STASH_ENTRY: usize = size_of::<(u64, u32)>();
+
 /// Returns how many elements the stash of a filter with `buckets` (B) in a subtable holds.
 const fn stash_limit(buckets: u64) -> usize {
     buckets as usize / 16 + 64
@@ -449,9 +452,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn stats(&self) -> FilterStats {
-        // An entry of the stash counts with its key and its count, without the overhead of the
-        // tree.
-        let stash = self.stash.len() * size_of::<(u64, u32)>();
+        let stash = self.stash.len() * STASH_ENTRY;
         let ended = self.stash.values().filter(|&&c| c == STASH_LARGEST).count();
         FilterStats {
             memory_bytes: (self.buckets.len() * size_of::<B>()

@@ -50,18 +50,23 @@ pub fn dleft_overfull_fpr(buckets: u64, remainder_bits: u32, elements: f64) -> f
 /// With few buckets the steps are one element long. The element at which the first bucket is given
 /// up varies by a few around the predicted one.
 pub fn dleft_given_up(buckets: u64, remainder_bits: u32, elements: f64) -> f64 {
+    overflow(buckets, remainder_bits, elements).0
+}
+
+/// Returns the share of the buckets of subtable 1 that are given up, and the elements in the stash.
+pub(super) fn overflow(buckets: u64, remainder_bits: u32, elements: f64) -> (f64, f64) {
     // Elements that share an H share a cell.
     let hashes = hashes(buckets, remainder_bits);
     let different = hashes * fpr_of_hashes(hashes, elements);
     let limit = stash_limit(buckets) as f64;
     let buckets = buckets as f64;
     let cells = (SUBTABLES * CELLS) as f64 * buckets;
-    if different <= NOTHING_OVERFLOWS * cells || different <= limit {
-        return 0.0;
+    if different <= NOTHING_OVERFLOWS * cells {
+        return (0.0, 0.0);
     }
     let end = different / buckets;
     if end > ALL_GIVEN_UP + limit / buckets {
-        return 1.0;
+        return (1.0, limit);
     }
     let mut room = limit / buckets;
     let mut loads = Loads::default();
@@ -74,7 +79,8 @@ pub fn dleft_given_up(buckets: u64, remainder_bits: u32, elements: f64) -> f64 {
         loads.given_up += overflow - stashed;
         time += step;
     }
-    loads.given_up.clamp(0.0, 1.0)
+    let given_up = if different <= limit { 0.0 } else { loads.given_up.clamp(0.0, 1.0) };
+    (given_up, limit - room * buckets)
 }
 
 /// The loads of the buckets.
@@ -211,6 +217,28 @@ mod tests {
                 (ours - given_up).abs() < 0.05 && (rate - wrong).abs() < 0.05,
                 "{buckets} {elements}: {given_up} given up, {ours} predicted; {wrong} wrong, {rate} predicted"
             );
+        }
+    }
+
+    #[test]
+    fn what_overflows_takes_as_much_as_predicted() {
+        use crate::{FilterKind, FilterSpec, Sizing};
+        for (bytes, elements) in
+            [(256, 100), (256, 150), (1024, 440), (1024, 985), (3072, 1100), (65_536, 16_000)]
+        {
+            let sizing = Sizing::Memory { bytes, expected: Some(elements) };
+            let spec = FilterSpec::new(FilterKind::Dleft, 2, sizing).unwrap();
+            let predicted = spec.memory_bytes() + spec.additional_bytes(elements as f64);
+            let mut filter = spec.build();
+            for number in 0..elements {
+                let whole = Digester::new(7).digest(&number.to_le_bytes());
+                filter.insert(ElementDigests { whole, attributes: &[] });
+            }
+            let taken = filter.stats().memory_bytes;
+            let is_near = taken.abs_diff(predicted) <= 96 + taken / 50;
+            assert!(is_near, "{elements} in {bytes}: {taken}, not {predicted}");
+            // Wherever the narrowest cells have room, nothing beyond the memory is taken.
+            assert!(elements > bytes / 16 * 7 || taken <= bytes, "{elements} in {bytes}: {taken}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! Parameters of a d-left filter.
 
 use super::bucket::{Bucket, Bucket16, Bucket24, Bucket32};
-use super::rate::{dleft_given_up, dleft_overfull_fpr};
-use super::{CELLS, DleftFilter, SUBTABLES};
+use super::rate::{dleft_given_up, dleft_overfull_fpr, overflow};
+use super::{CELLS, DleftFilter, STASH_ENTRY, SUBTABLES};
 use crate::MembershipFilter;
 use crate::saved::{LoadError, Saved, StateReader, StateWriter};
 use crate::spec::{
@@ -65,8 +65,9 @@ const fn of_cells(width: u32, buckets: u64) -> DleftSpec {
     }
 }
 
-/// Returns the filter of this memory with the lowest rate: narrow cells hold more elements, and
-/// wide ones distinguish more. If the number of elements is not known, returns the most cells.
+/// Returns the filter with the lowest rate of those that keep to this memory with their stash, if any
+/// does: narrow cells hold more elements, and wide ones distinguish more. If the number of elements
+/// is not known, returns the most cells.
 fn in_memory(bytes: u64, expected: Option<u64>) -> DleftSpec {
     let in_width = |width: u32| {
         let buckets = bytes / (SUBTABLES as u64 * u64::from(width));
@@ -77,8 +78,12 @@ fn in_memory(bytes: u64, expected: Option<u64>) -> DleftSpec {
     let Some(expected) = expected else { return in_width(WIDTHS[0]) };
     let all = WIDTHS.map(in_width).into_iter();
     let best = all.filter(|spec| spec.buckets > 0).min_by(|a, b| {
-        let rate = |spec: &DleftSpec| spec.rate_at(expected as f64);
-        rate(a).total_cmp(&rate(b))
+        let key = |spec: &DleftSpec| {
+            let more = spec.additional_bytes(expected as f64);
+            (spec.memory_bytes() + more > bytes, spec.rate_at(expected as f64))
+        };
+        let (a, b) = (key(a), key(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
     });
     best.unwrap_or(in_width(WIDTHS[0]))
 }
@@ -166,6 +171,14 @@ impl Parameters for DleftSpec {
     fn memory_bytes(&self) -> u64 {
         // A bucket of eight cells has as many bytes as a cell has bits.
         SUBTABLES as u64 * self.buckets * u64::from(self.width())
+    }
+
+    fn additional_bytes(&self, elements: f64) -> u64 {
+        let (given_up, stashed) = overflow(self.buckets, self.remainder_bits, elements);
+        let buckets = self.buckets as f64;
+        let counted =
+            if given_up * buckets < 1.0 { 0 } else { 4 * self.buckets + self.buckets / 8 };
+        stashed as u64 * STASH_ENTRY as u64 + counted
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {

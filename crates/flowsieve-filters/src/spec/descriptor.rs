@@ -47,6 +47,10 @@ pub(crate) trait Parameters: Debug {
         false
     }
 
+    fn additional_bytes(&self, _elements: f64) -> u64 {
+        0
+    }
+
     fn build(&self) -> Box<dyn MembershipFilter>;
 
     fn can_be_saved(&self) -> Result<(), SpecError> {

@@ -221,16 +221,18 @@ impl FilterSpec {
         self
     }
 
+    /// Highest probability that a new element is called a repeat in a filter that is not full.
+    #[doc(hidden)]
+    pub const MOST_REPEATS: f64 = 0.99;
+
     /// Returns whether a filter of these parameters notices too few new elements for its count to
     /// have an upper bound, or, if it has no estimate, fewer than one in a hundred.
     #[doc(hidden)]
     pub fn is_full(&self, distinct: Option<Estimate>, stats: impl FnOnce() -> FilterStats) -> bool {
-        /// Highest probability that a new element is called a repeat in a filter that is not full.
-        const MOST_REPEATS: f64 = 0.99;
         if self.counts_distinct() {
             return distinct.is_some_and(Estimate::is_full);
         }
-        stats().fill_ratio.powf(f64::from(self.probes())) > MOST_REPEATS
+        stats().fill_ratio.powf(f64::from(self.probes())) > Self::MOST_REPEATS
     }
 
     /// Builds an empty filter.
@@ -259,6 +261,12 @@ impl FilterSpec {
     /// Returns the bytes of the arrays, for a chain with all of its links.
     pub fn memory_bytes(&self) -> u64 {
         self.parameters().memory_bytes()
+    }
+
+    /// Returns the bytes that this many elements are expected to take beside the arrays.
+    #[doc(hidden)]
+    pub fn additional_bytes(&self, elements: f64) -> u64 {
+        self.parameters().additional_bytes(elements)
     }
 
     /// Returns the bytes of the arrays of an empty filter, for a chain with one link.
