@@ -2,7 +2,7 @@
 
 use super::matrices::{NEGLIGIBLE, holds, occurring_apart};
 use super::{Goal, PlanRequest, PlanRow, Structure};
-use crate::filters::FilterKind;
+use crate::filters::{FilterKind, FilterSpec};
 use std::fmt::Write as _;
 
 /// Factor by which a matrix must be better: its prediction is for evenly spread values only.
@@ -53,7 +53,7 @@ pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> (Option<Stru
 /// to the rate that is asked. Of equal ones the formula decides.
 fn best_measured<'a>(request: &PlanRequest, rows: &'a [PlanRow]) -> Option<&'a PlanRow> {
     let measured = rows.iter().filter_map(|row| Some((row, row.measured.as_ref()?.weighted)));
-    let able = measured.filter(|(_, rate)| *rate < 1.0);
+    let able = measured.filter(|(_, rate)| *rate <= FilterSpec::MOST_REPEATS);
     let key = |(row, rate): &(&PlanRow, f64)| {
         let is_subset = row.structure == Structure::Filter(FilterKind::Subset);
         let margin = if is_subset { 1.0 } else { MEASURED_MARGIN };
@@ -119,11 +119,10 @@ fn measured_reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> S
 /// Returns whether a structure is a filter that says no to some negatives of each wanted
 /// combination.
 fn is_able(row: &PlanRow) -> bool {
-    let says_no = |rate: &Option<f64>| rate.is_some_and(|rate| rate < 1.0);
+    let says_no = |rate: &Option<f64>| rate.is_some_and(|rate| rate <= FilterSpec::MOST_REPEATS);
     matches!(row.structure, Structure::Filter(_))
         && row.fits
-        && row.rates.iter().all(says_no)
-        && row.weighted.is_some_and(|rate| rate < 1.0)
+        && row.rates.iter().chain([&row.weighted]).all(says_no)
 }
 
 /// Returns the quantity to minimize: rate, memory, or the inverse of the elements, with the margin
@@ -184,7 +183,7 @@ fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
 /// Returns which structures the best one was chosen from, if others were left out.
 fn restriction(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> &'static str {
     let always_yes = |row: &PlanRow| {
-        row.rates.iter().flatten().any(|&rate| rate >= 1.0)
+        row.rates.iter().flatten().any(|&rate| rate > FilterSpec::MOST_REPEATS)
             && predicted(request, row) < predicted(request, best)
     };
     if rows.iter().any(|row| row.answers_all() && always_yes(row)) {

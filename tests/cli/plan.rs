@@ -34,6 +34,26 @@ fn a_filter_has_the_best_number_of_bits_at_high_rates_too() {
     assert_eq!((&subset["probes"], &subset["memory_bytes"]), (&2.into(), &6_336.into()));
 }
 
+/// What a filter takes beside its arrays counts, and one that says yes to everything is no answer.
+#[test]
+fn what_is_recommended_keeps_to_the_memory_and_says_no() {
+    let of = |elements: &str, memory: &str, filter: &str| {
+        plan(&["--expect", elements, "--memory", memory, "--filter", filter])
+    };
+    let fits = |document: &Value| {
+        let dleft = structure(document, "dleft");
+        (dleft["memory_bytes"].as_f64().unwrap(), dleft["fits"] == true)
+    };
+    assert_eq!(fits(&of("100", "256", "dleft")), (256.0, true));
+    let full = of("150", "256", "dleft,subset");
+    let (bytes, is_fitting) = fits(&full);
+    assert!(bytes > 500.0 && !is_fitting && full["recommended"] == "subset", "{full}");
+    for (elements, memory, filters) in [("50M", "256KiB", "subset,bloom"), ("985", "1KiB", "dleft")]
+    {
+        assert!(of(elements, memory, filters)["recommended"].is_null(), "{filters}");
+    }
+}
+
 #[test]
 fn a_structure_that_takes_less_is_named_beside_the_recommended_one() {
     let line = ["plan", "--sample", "traces/netns-dns.pcap", "--fpr", "1e-5"];
