@@ -253,7 +253,14 @@ fn merit(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
 fn exact_too(request: &PlanRequest, rows: &[PlanRow]) -> &'static str {
     let exact = rows.iter().find(|row| row.structure == Structure::Exact);
     match (exact, request.goal) {
-        (Some(exact), Goal::Memory { .. }) if exact.fits => "; an exact set fits as well",
+        (Some(exact), Goal::Memory { .. }) if exact.fits => {
+            let has_addresses = request.attributes.iter().any(|it| it == "src" || it == "dst");
+            if has_addresses {
+                "; an exact set fits as well if no address is IPv6"
+            } else {
+                "; an exact set fits as well"
+            }
+        }
         _ => "",
     }
 }

@@ -7,12 +7,15 @@ use crate::filters::{CounterSpec, ExaLogLog};
 pub(super) fn exact(request: &PlanRequest) -> PlanRow {
     let share = request.key_bytes as f64 / request.attributes.len() as f64;
     let bytes_of = |mask: u32| {
-        // Tables have a power of two of slots, at most 7/8 of them used, and one more byte for each
-        // slot.
+        // Tables have a power of two of slots of 8 or 16 bytes, or more for names, at most 7/8 of
+        // them used, and one more byte for each slot.
         let places = (request.elements.of(mask) * 8.0 / 7.0).log2().ceil().exp2().max(4.0);
-        places * ((share * f64::from(mask.count_ones())).max(8.0) + 1.0)
+        let key = share * f64::from(mask.count_ones());
+        places * (if key.total_cmp(&8.0).is_eq() { key } else { key.max(16.0) } + 1.0)
     };
-    let memory: f64 = request.wanted.iter().map(|w| bytes_of(w.mask)).sum();
+    // While a table grows, half of it is there twice, and `--exact-limit` keeps a sixteenth back.
+    let grown = |bytes: f64| bytes * 1.5 * 16.0 / 15.0;
+    let memory: f64 = request.wanted.iter().map(|w| grown(bytes_of(w.mask))).sum();
     let rates = vec![Some(0.0); request.wanted.len()];
     let mut row = PlanRow::new(request, Structure::Exact, Design::Exact, memory, rates);
     row.notes.push("for comparison: a hash set a wanted combination, memory estimated".into());

@@ -54,6 +54,19 @@ fn what_is_recommended_keeps_to_the_memory_and_says_no() {
     }
 }
 
+/// An exact set takes as much as `--exact-limit` asks for it.
+#[test]
+fn an_exact_set_is_charged_while_it_grows() {
+    let needed = |elements: &str| {
+        let plan = plan(&["--expect", elements, "--filter", "exact"]);
+        structure(&plan, "exact")["memory_bytes"].as_f64().unwrap()
+    };
+    assert!((1.88e6..1.91e6).contains(&needed("81861")), "{}", needed("81861"));
+    let sources = plan(&["--element", "src", "--expect", "39123", "--filter", "exact"]);
+    let bytes = structure(&sources, "exact")["memory_bytes"].as_f64().unwrap();
+    assert!((1.77e6..1.80e6).contains(&bytes), "{bytes}");
+}
+
 #[test]
 fn a_structure_that_takes_less_is_named_beside_the_recommended_one() {
     let line = ["plan", "--sample", "traces/netns-dns.pcap", "--fpr", "1e-5"];
