@@ -23,6 +23,7 @@ pub(super) fn dhcp(rewrite: &mut Rewrite<'_>, carried: Carried, macs: &mut MacMa
     let address = at + HARDWARE_ADDRESS;
     if length == 6 && address + 6 <= end {
         rewrite.hardware(address, Hardware::Mac, macs);
+        rewrite.blank(address + 6, (end - address).min(HARDWARE_ROOM) - 6);
     } else {
         let room = end.saturating_sub(address).min(HARDWARE_ROOM);
         rewrite.blank(address, room);

@@ -807,6 +807,7 @@ fn mac_addresses_in_messages_are_mapped() {
         let mut message = vec![0; 240];
         message[..3].copy_from_slice(&[1, 1, 6]);
         message[28..34].copy_from_slice(&HOST);
+        message[40] = 7;
         message[236..].copy_from_slice(&[0x63, 0x82, 0x53, 0x63]);
         message.extend([53, 1, 1, 0, 61, identifier.len() as u8]);
         message.extend(identifier);
@@ -824,7 +825,8 @@ fn mac_addresses_in_messages_are_mapped() {
         check_sums(&new[14..]);
         let message = &new[14 + 20 + 8..];
         assert_eq!(message[28..34], mac(HOST));
-        assert_eq!(message[34..246], dhcp(&identifier)[34..246]);
+        assert_eq!(message[34..44], [0; 10]);
+        assert_eq!(message[44..246], dhcp(&identifier)[44..246]);
         assert_eq!(message[246..], dhcp(&new_identifier)[246..]);
     }
     // Other messages than DHCP, and one that was cut off.
@@ -849,6 +851,17 @@ fn addresses_that_were_cut_off_are_blanked() {
             check_addresses(&whole[..length], &new);
             assert_eq!(sum(&new[14..34]), 0xffff);
         }
+    }
+    // A header of no known version, as a packet and in one.
+    let mut unknown = ipv4(17, &[7; 40]);
+    unknown[0] = 0x55;
+    for (frame, at) in
+        [(ethernet(0x0800, &unknown), 14), (ethernet(0x0800, &ipv4(4, &unknown)), 34)]
+    {
+        let new = anonymized(&frame);
+        assert_eq!(new[at..at + 8], frame[at..at + 8]);
+        assert_eq!(new[at + 8..at + 40], [0; 32]);
+        assert_eq!(new[at + 40..], frame[at + 40..]);
     }
     let whole = ethernet(0x86dd, &ipv6(17, b"12345678"));
     for length in 14 + 8..14 + 40 {

@@ -89,7 +89,13 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<(usize, Pla
                     let at = at + within;
                     places.push((end, Place::Hardware { at, kind }));
                 });
-                let Ok(next) = step(other, bytes) else { return };
+                let Ok(next) = step(other, bytes) else {
+                    if other == Layer::Ip {
+                        // No version is known: the addresses of either.
+                        places.push((end, Place::Unreadable { at, v6: true }));
+                    }
+                    return;
+                };
                 (layer, bytes) = next;
                 continue;
             }
