@@ -127,7 +127,8 @@ struct QueryArgs {
 ///
 /// They must have been saved with the same structure, memory, seed and shards, of the same kind of
 /// element. Scalable filters can be united only if the union has no more links than a chain may
-/// have. The size of a union of crowded filters is known only within bounds; to know it better,
+/// have. If they were made with --from and --to, `filter info` names the earliest and the latest time,
+/// between which there may be gaps. The size of a union of crowded filters is known only within bounds; to know it better,
 /// count the second day with `count --continue monday.fsieve`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = UNION_EXAMPLES)]
