@@ -258,7 +258,7 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
             .zip(&comparison.inputs[comparison.inputs.len() - plan.trace.inputs.len()..])
             .map(|(input, read)| digest_of(input, read, most, run.stop()))
             .collect(),
-        command: run.command_line(&UNRELATED),
+        command: run.command_line(&UNRELATED, &UNRELATED_FLAGS),
     };
     let style = output.style(None);
     let written =
@@ -296,7 +296,8 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
     run.open(&mut TracePlan { selection: Selection::default(), ..plan.trace.clone() })?;
     let output = args.output.open(run)?;
     let od = args.od.begin(run)?;
-    let mut report = EachReport::new(plan, pair, args.by, run.command_line(&UNRELATED));
+    let mut report =
+        EachReport::new(plan, pair, args.by, run.command_line(&UNRELATED, &UNRELATED_FLAGS));
     let mut plans = Vec::new();
     for input in &plan.trace.inputs {
         let mut alone = plan.clone();
@@ -336,8 +337,20 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
 
 /// Options that change no number: the command line without them is the same for all formats and
 /// numbers of threads.
-const UNRELATED: [&str; 7] =
-    ["--threads", "--format", "--output", "-o", "--summary", "--html", "--svg"];
+const UNRELATED: [&str; 11] = [
+    "--threads",
+    "--format",
+    "--output",
+    "-o",
+    "--summary",
+    "--html",
+    "--svg",
+    "--od",
+    "--od-out",
+    "--anonymize-key",
+    "--color",
+];
+const UNRELATED_FLAGS: [&str; 6] = ["--quiet", "-q", "--verbose", "-v", "--counts", "--anonymize"];
 
 impl CompareArgs {
     /// Bytes up to which a capture is read again for its digest. A table on a terminal comes without

@@ -79,7 +79,7 @@ impl PageArgs {
 
     /// Writes the page and its figures to the requested places.
     pub(crate) fn write(&self, run: &Run, html: Option<Output>, mut page: Document) -> Result<()> {
-        page.command = Some(run.command_line(&[]));
+        page.command = Some(run.command_line(&[], &[]));
         let provenance = page.provenance();
         let figures = self.svg.iter().flat_map(|folder| {
             page.figures().map(|figure| {

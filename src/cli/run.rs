@@ -151,14 +151,20 @@ impl Run {
         }
     }
 
-    /// The command line of this run, as a shell reads it, without some options that have a value.
-    pub(super) fn command_line(&self, without: &[&str]) -> String {
+    /// The command line of this run, as a shell reads it, without some options that have a value and
+    /// some that have none.
+    pub(super) fn command_line(&self, without: &[&str], flags: &[&str]) -> String {
         let mut all = self.words.iter().skip(1).map(|word| word.shown().to_string());
         let mut kept = Vec::new();
         while let Some(word) = all.next() {
+            // `--output=FILE`, and `-oFILE`.
+            let name = word.split('=').next().unwrap_or_default();
+            let short = word.get(..2).filter(|short| *short != "--").unwrap_or_default();
             if without.contains(&&*word) {
                 all.next();
-            } else if !without.contains(&word.split('=').next().unwrap_or_default()) {
+            } else if ![name, short].iter().any(|it| without.contains(it))
+                && !flags.contains(&&*word)
+            {
                 kept.push(word);
             }
         }
