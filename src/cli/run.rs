@@ -151,6 +151,17 @@ impl Run {
         }
     }
 
+    /// The options of this run among these, each with its value, as a shell reads them.
+    pub(super) fn given(&self, options: &[&str]) -> Vec<String> {
+        let words: Vec<String> = self.words.iter().map(|word| word.shown().to_string()).collect();
+        let pairs = words.iter().enumerate().filter_map(|(number, word)| {
+            let next = || Some((word.as_str(), words.get(number + 1)?.as_str()));
+            let (name, value) = word.split_once('=').or_else(next)?;
+            options.contains(&name).then(|| format!("{name} {}", quoted(value)))
+        });
+        pairs.collect()
+    }
+
     /// The command line of this run, as a shell reads it, without some options that have a value and
     /// some that have none.
     pub(super) fn command_line(&self, without: &[&str], flags: &[&str]) -> String {

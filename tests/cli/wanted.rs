@@ -432,6 +432,7 @@ fn the_command_of_a_plan_builds_what_it_planned() {
         &[&pairs[..], &["--expect", "src=30", "--expect", "dst=40", "--fpr", "0.001"]].concat(),
         &[&pairs[..], &["--expect", "max", "--fpr", "0.01", "--memory", "8KiB"]].concat(),
         &[&pairs[..], &["--sample", CAPTURE, "--undirected"]].concat(),
+        &["--sample", CAPTURE, "--where", "tcp", "--to=+5s", "--memory", "1200"],
         &[&pairs[..], &["--expect", "1k", "--filter", "cmdbf"]].concat(),
         &[&pairs[..], &["--expect", "1k", "--expect", "dst=9", "--filter", "cbfm"]].concat(),
         &[

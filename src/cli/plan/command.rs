@@ -1,6 +1,7 @@
 //! The command that builds what is recommended.
 
 use super::PlanArgs;
+use crate::cli::run::Run;
 use crate::cli::say::quoted;
 use crate::cli::wanted::MOST_ELEMENTS;
 use flowsieve::decode::Tunnel;
@@ -8,12 +9,21 @@ use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Reach};
 use flowsieve::planner::{Elements, Goal, Plan, PlanRequest, PlanRow, Structure};
 
+/// Options that decide what is read of the sample.
+const SELECTING: [&str; 6] =
+    ["--where", "--from", "--to", "--timezone", "--dnstap-type", "--input-format"];
+
 impl PlanArgs {
     /// `flowsieve count` with the options that make the recommended filter, an option with its
     /// value as one; `None` if nothing is recommended, or if `count` has no options for it: for
     /// elements that it does not know, sizes by the rule of the paper's tables, or a share of known
     /// values that its design would depend on.
-    pub(super) fn command(&self, request: &PlanRequest, plan: &Plan) -> Option<Vec<String>> {
+    pub(super) fn command(
+        &self,
+        run: &Run,
+        request: &PlanRequest,
+        plan: &Plan,
+    ) -> Option<Vec<String>> {
         let kind = self.kind()?;
         let row = plan.rows.iter().find(|row| Some(row.structure) == plan.recommended)?;
         let Structure::Filter(filter) = row.structure else { return None };
@@ -59,6 +69,7 @@ impl PlanArgs {
         for number in numbers(request, row, filter, kind)? {
             add("--expect", &number);
         }
+        words.extend(run.given(&SELECTING));
         if self.elements.undirected {
             words.push("--undirected".into());
         }

@@ -29,11 +29,12 @@ Examples:
     flowsieve plan --attributes 3 --expect 1k --attribute-fpr 0.1 --filter bfm,cbfm --cuts '1,3;1,2'";
 
 /// In blocks that other commands have as well, `-h` shows the option that people need here, and not
-/// the other.
+/// the other. Nothing is chosen without a sample.
 fn as_needed(option: Arg) -> Arg {
     match option.get_id().as_str() {
         "want" => option.hide_short_help(false),
-        "expression" => option.hide_short_help(true),
+        "expression" => option.hide_short_help(true).requires("sample"),
+        "from" | "to" | "dnstap_type" | "input_format" => option.requires("sample"),
         _ => option,
     }
 }
@@ -133,7 +134,7 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
         request: &request,
         plan: &plan,
         sample: sample.as_ref(),
-        command: args.command(&request, &plan),
+        command: args.command(run, &request, &plan),
     };
     let written = report.complete().write(args.format.of(&args.output), style, output);
     let summary = || report.complete().summary();
