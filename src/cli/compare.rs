@@ -470,6 +470,11 @@ impl CompareArgs {
 impl ConditionArgs {
     fn sizes(&self) -> Result<Sizes, UsageError> {
         if self.setting == Setting::Array {
+            if self.memory != [None] || self.expect.is_some() {
+                return Err(UsageError::new(
+                    "--setting array gives every array the same bits and k = 4, whatever --memory and --expect say; leave them out, or use --bits",
+                ));
+            }
             const ALL: [u64; 5] = [128, 512, 2048, 8192, 32768];
             let bits = if self.bits.is_empty() { &ALL[..] } else { &self.bits };
             return Ok(Sizes::Arrays(bits.to_vec()));

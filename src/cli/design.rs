@@ -147,7 +147,5 @@ fn expected(
             "a filter is designed for a number of distinct elements in a slice, which --expect says; --expect 100k works",
         ));
     }
-    let name = |mask| request.name(mask);
-    Elements::new(&kind.most_values(), &numbers.known, numbers.for_all, name)
-        .map_err(UsageError::new)
+    numbers.elements(request, &kind.most_values())
 }

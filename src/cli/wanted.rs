@@ -3,7 +3,7 @@
 
 use super::UsageError;
 use super::units::parse_count;
-use flowsieve::planner::{Origin, Wanted};
+use flowsieve::planner::{Elements, Origin, PlanRequest, Wanted};
 
 /// Parses names, or numbers from 1, of attributes, separated by commas; or `all`.
 pub(super) fn mask_of(attributes: &[String], names: &str) -> Result<u32, UsageError> {
@@ -91,6 +91,29 @@ impl Numbers {
         }
         self.known.push((mask, number_of(number, WORKS)?, Origin::Given));
         Ok(())
+    }
+}
+
+impl Numbers {
+    /// Returns these numbers, with what they say about all other combinations.
+    pub(super) fn elements(
+        &self,
+        request: &PlanRequest,
+        most_values: &[Option<u64>],
+    ) -> Result<Elements, UsageError> {
+        let name = |mask| request.name(mask);
+        let elements = Elements::new(most_values, &self.known, self.for_all, name);
+        let elements = elements.map_err(UsageError::new)?;
+        let is_given = self.known.iter().any(|(.., origin)| *origin == Origin::Given);
+        match self.for_all {
+            Some(all) if is_given && elements.whole().total_cmp(&(all as f64)).is_ne() => {
+                Err(UsageError::new(format!(
+                    "--expect {all} contradicts the other numbers, of which {} distinct elements follow; leave it out, or correct the others",
+                    elements.whole()
+                )))
+            }
+            _ => Ok(elements),
+        }
     }
 }
 

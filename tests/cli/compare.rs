@@ -241,6 +241,8 @@ fn compare_refuses_and_touches_nothing() {
         (&["--setting", "array", "--filter", "mdbf,hll"], "hll has no arrays"),
         (&["--expect", "0"], "--expect 1000 works"),
         (&["--bits", "512"], "add --setting array"),
+        (&["--setting", "array", "--memory", "512"], "use --bits"),
+        (&["--setting", "array", "--expect", "8"], "use --bits"),
         (&["--margin", "1"], "such as 0.001"),
         (&["--margin", "nan"], "such as 0.001"),
         (&["--memory", "2000TiB"], "1 TiB"),

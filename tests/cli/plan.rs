@@ -68,6 +68,20 @@ fn an_exact_set_is_charged_while_it_grows() {
 }
 
 #[test]
+fn options_that_would_change_nothing_are_refused() {
+    for (line, words) in [
+        (&["--expect", "100", "--where", "tcp"][..], "--sample"),
+        (&["--expect", "100", "--from", "+1s"], "--sample"),
+        (&["--expect", "100", "--expect", "src=3", "--expect", "dst=4"], "contradicts"),
+        (&["--expect", "5", "--expect", "src,dst=6"], "contradicts"),
+    ] {
+        let run = flowsieve(&[&["plan"], line].concat());
+        assert_eq!(run.code, Some(2), "{line:?}");
+        assert!(run.err.contains(words), "{}", run.err);
+    }
+}
+
+#[test]
 fn a_structure_that_takes_less_is_named_beside_the_recommended_one() {
     let line = ["plan", "--sample", "traces/netns-dns.pcap", "--fpr", "1e-5"];
     let words = flowsieve(&line).done().split_whitespace().collect::<Vec<_>>().join(" ");

@@ -86,20 +86,20 @@ impl PlanArgs {
                 numbers.add(names, number)?;
             }
         }
-        let Numbers { mut known, for_all } = numbers;
+        let known = &mut numbers.known;
         for &(mask, distinct) in sample.iter().flat_map(|sample| &sample.distinct) {
             let given = known.iter().any(|&(other, ..)| other == mask);
             if let (false, Some(distinct)) = (given, distinct) {
                 known.push((mask, distinct, Origin::Measured));
             }
         }
-        if sample.is_some() && for_all.is_some() {
+        if sample.is_some() && numbers.for_all.is_some() {
             return Err(UsageError::new(
                 "a sample has the numbers of all combinations; leave out --expect, or give it for one of them, such as --expect src=5k",
             ));
         }
         let none = || vec![None; names.len()];
         let caps = self.kind().map_or_else(none, ElementKind::most_values);
-        Elements::new(&caps, &known, for_all, |mask| request.name(mask)).map_err(UsageError::new)
+        numbers.elements(request, &caps)
     }
 }
