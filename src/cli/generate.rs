@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use flowsieve::generate::{GenerateKind, GeneratePlan, GenerateSummary, SNAPLEN_MIN, generate};
 use flowsieve::trace::StopFlag;
+use flowsieve_engine::internal::Shown;
 use indicatif::HumanCount;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -109,6 +110,13 @@ pub(crate) fn run(args: &GenerateArgs, run: &mut Run) -> Result<Outcome> {
     let plan = args.plan()?;
     keep_apart([("--write", Some(args.write.as_path()))], &[])?;
     refuse_compressed(&args.write)?;
+    if args.write.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pcapng")) {
+        bail!(UsageError::new(format!(
+            "{}: generate writes pcap, not pcapng; write {}",
+            args.write.shown(),
+            args.write.with_extension("pcap").shown()
+        )));
+    }
     let output = Output::capture(&run.partials, &args.write)?;
     let is_file = output.is_file();
     let Some(summary) = write_whole(&args.write, output, &plan, run.stop())? else {
