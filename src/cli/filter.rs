@@ -384,8 +384,10 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
         _ => None,
     };
     let counts = known.ok_or_else(|| {
+        let is_counted = first.spec().counts_distinct() && first.spec().stored().is_empty();
         anyhow!(
-            "the fill of these filters does not tell how many elements they hold; save both with `count --filter subset --fpr 0.01 --expect NUMBER`, or with more memory (--memory)"
+            "the fill of these filters does not tell how many elements they hold; save both with `count --filter subset --fpr 0.01 --expect NUMBER`{}",
+            if is_counted { ", or with more memory (--memory)" } else { "" }
         )
     })?;
     let report = OverlapReport::new(counts, is_complete);

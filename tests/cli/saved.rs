@@ -413,7 +413,11 @@ fn two_filters_are_intersected() {
         let run = flowsieve(&line);
         assert_eq!(run.code, Some(1), "{options:?}");
         assert!(run.sentence().contains("--fpr"), "{}", run.err);
+        // What has no count at any size gets none from more memory.
+        assert_eq!(run.sentence().contains("more memory"), !options.contains(&"mdbf"));
     }
+    count(&["--element", "flow", "--filter", "mdbf"], &b, &[&parts[1]]).done();
+    assert!(flowsieve(&line).sentence().contains("the same kind and rule"));
 }
 
 /// A file that is replaced meanwhile is one of the two, not both. Who reads a pipe a second time

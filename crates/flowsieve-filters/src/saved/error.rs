@@ -118,6 +118,8 @@ pub enum UnionError {
     #[error("filters unite or intersect only if they have the same number of shards (--shards)")]
     Shards,
     /// The labels differ.
-    #[error("filters unite or intersect only if they hold elements of the same kind and rule")]
+    #[error(
+        "filters unite or intersect only if they hold elements of the same kind and rule; `flowsieve filter info` shows them"
+    )]
     Label,
 }

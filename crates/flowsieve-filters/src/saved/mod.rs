@@ -252,11 +252,12 @@ impl SavedFilter {
     /// They differ in structure, parameters, seed, label or shards, or chains have too many links
     /// together. This filter is then unchanged.
     pub fn unite(&mut self, other: &Self) -> Result<(), UnionError> {
-        if self.spec != other.spec {
-            return Err(UnionError::Parameters);
-        }
+        // Elements of another kind may lead to other parameters.
         if self.label != other.label {
             return Err(UnionError::Label);
+        }
+        if self.spec != other.spec {
+            return Err(UnionError::Parameters);
         }
         if self.seed != other.seed {
             return Err(UnionError::Seed);

@@ -293,6 +293,7 @@ fn filters_that_differ_have_no_union() {
         (empty(128, 1, b"pairs", 2), UnionError::Parameters),
         (empty(64, 2, b"pairs", 2), UnionError::Seed),
         (empty(64, 1, b"flows", 2), UnionError::Label),
+        (empty(128, 1, b"flows", 2), UnionError::Label),
         (empty(64, 1, b"pairs", 3), UnionError::Shards),
     ] {
         assert_eq!(filter.unite(&other), Err(error));
