@@ -199,6 +199,12 @@ fn value(field: Field, text: &str) -> Result<Value, QueryError> {
         Attribute::SourcePort | Attribute::DestinationPort => Value::Number(port(text)?),
         Attribute::Vlan if text == NO_VLAN_TEXT => Value::Number(NO_VLAN),
         Attribute::Vlan => Value::Number(vlan(text)?),
+        Attribute::Domain | Attribute::RegisteredDomain if text.starts_with("*.") => {
+            return Err(QueryError(format!(
+                "`{text}` stands for many names, and a filter knows each as a whole only; ask for one of them, or for \\{} if the name itself begins with an asterisk",
+                text.replacen('*', "042", 1)
+            )));
+        }
         Attribute::Domain | Attribute::RegisteredDomain => {
             let mut buffer = [0; NAME_MAX];
             let labels = labels_from_text(text.as_bytes(), &mut buffer);
@@ -323,6 +329,7 @@ mod tests {
             (ElementKind::FLOW, "*,*,tpc,*,*", "protocol"),
             (ElementKind::FLOW, "*,*,*,*,65536", "443"),
             (ElementKind::DNS, "*,*,a..b", "www.example.com"),
+            (ElementKind::DNS, "*,*,*.example.test", r"\042.example.test"),
         ] {
             let error = parse(kind, false, text).unwrap_err();
             assert!(error.contains(words), "{error}");
