@@ -15,7 +15,7 @@ use super::document::{Block, Document, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
 use super::format::{Frame, Tail};
 use super::heading::Heading;
-use super::number::{grouped, or_dash, short_percent, slices_of};
+use super::number::{counted, grouped, or_dash, short_percent, slices_of};
 use super::run_view::{ended, inputs_cell, inputs_table, problems, shortcomings};
 use crate::comparison::statistics::Verdict;
 use crate::comparison::{
@@ -192,8 +192,8 @@ impl<'a> EachReport<'a> {
         let not =
             if sum(5) > 0 { format!(", {} without a verdict", sum(5)) } else { String::new() };
         format!(
-            "Of {} cells (captures x memories) {} is nearer in {}, {} in {}; no difference that matters in {}, the same in {}, open in {}{not}.",
-            grouped(all),
+            "Of {} (captures x memories) {} is nearer in {}, {} in {}; no difference that matters in {}, the same in {}, open in {}{not}.",
+            counted(all, "cell", "cells"),
             names[first],
             sum(first),
             names[second],

@@ -84,6 +84,9 @@ pub(super) fn probes_words(report: &CompareReport<'_>) -> String {
             let from = if from == ExpectedFrom::Given { "as given" } else { "p95" };
             format!("k: by formula for {} a slice, {from}", counted_elements(report.plan, n))
         }
+        _ if report.comparison.slices.iter().any(|slice| slice.exact.is_none()) => {
+            "k = 4, since slices passed --exact-limit".to_owned()
+        }
         (ProbeRule::Formula, None, _) => "k = 4, since no slice ended".to_owned(),
     }
 }
@@ -100,7 +103,8 @@ pub(super) fn seeds_rule(report: &CompareReport<'_>) -> String {
     let (plan, comparison) = (report.plan, report.comparison);
     let seeds = comparison.entries.iter().map(|entry| entry.replicates.len());
     let seeds = match seeds.max().unwrap_or(0) {
-        0 | 1 => "seed 0".to_owned(),
+        0 => return format!("no seed ran; {}", margin_words(plan)),
+        1 => "seed 0".to_owned(),
         seeds => format!("seeds 0-{}", seeds - 1),
     };
     let why = match (plan.seeds, &comparison.looks[..]) {

@@ -4,7 +4,7 @@ use super::complete::CompleteReport;
 use super::document::{Block, Document, TableView, TextColumns, Wrapping};
 use super::format::Frame;
 use super::heading::Heading;
-use super::number::{grouped, short_percent, size};
+use super::number::{counted, grouped, short_percent, size};
 use super::plan_model::{PlanReport, line_columns};
 use super::run_view::shortcomings;
 use super::selection::selection_words;
@@ -85,10 +85,10 @@ fn wanted(report: &PlanReport<'_>) -> Vec<String> {
         if report.is_most() {
             return text;
         }
-        let values = grouped(request.elements.of(wanted.mask) as u64);
+        let values = counted(request.elements.of(wanted.mask) as u64, "value", "values");
         match request.elements.origin(wanted.mask) {
-            Origin::Bound => format!("{text}, at most {values} values"),
-            origin => format!("{text}, {values} values ({})", origin.name()),
+            Origin::Bound => format!("{text}, at most {values}"),
+            origin => format!("{text}, {values} ({})", origin.name()),
         }
     });
     sentences.collect()
@@ -97,19 +97,18 @@ fn wanted(report: &PlanReport<'_>) -> Vec<String> {
 /// The sample of a capture, in sentences.
 fn sample(report: &PlanReport<'_>) -> Vec<String> {
     let Some(sample) = report.sample else { return Vec::new() };
-    let [packets, elements] = [sample.packets, sample.elements].map(grouped);
+    let packets = counted(sample.packets, "packet", "packets");
+    let elements = counted(sample.elements, "element", "elements");
     let spread = sample.spread.iter().zip(&report.request.attributes).map(|(spread, name)| {
         format!(
-            "{name}: {} values, the most frequent in {:.1} % of the distinct elements, skew {:.1}",
-            grouped(spread.values),
+            "{name}: {}, the most frequent in {:.1} % of the distinct elements, skew {:.1}",
+            counted(spread.values, "value", "values"),
             100.0 * spread.most as f64 / spread.elements.max(1) as f64,
             spread.skew()
         )
     });
     let parts: Vec<String> =
-        std::iter::once(format!("sample of {packets} packets, {elements} elements"))
-            .chain(spread)
-            .collect();
+        std::iter::once(format!("sample of {packets}, {elements}")).chain(spread).collect();
     let selected = selection_words(&sample.selection, &sample.inputs);
     let sentences = [Some(parts.join("; ")), selected].into_iter().flatten();
     let sentences = sentences.chain(shortcomings(&sample.inputs, sample.interrupted));

@@ -291,6 +291,7 @@ impl Parameters for SubsetSpec {
 
     fn describe(&self) -> String {
         let LineShape { lines, .. } = self.shape;
-        format!("{lines} lines of {} bits, k = {}", self.shape.line_bits(), self.probes)
+        let s = if lines == 1 { "" } else { "s" };
+        format!("{lines} line{s} of {} bits, k = {}", self.shape.line_bits(), self.probes)
     }
 }
