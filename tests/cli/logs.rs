@@ -114,6 +114,18 @@ fn a_list_of_flows_counts_like_its_packets() {
             }
         }
     }
+    let options = ["--bidirectional", "--names", "zeek"];
+    let lines = list_as("jsonl", folder.path(), "traces/generated.pcap", &options);
+    let packets = folder.path().join("packets.jsonl");
+    let packets = packets.to_str().unwrap();
+    let export = ["export", "--all", "--names", "zeek", "-o", packets, "traces/generated.pcap"];
+    flowsieve(&export).done();
+    for rows in [&*lines, packets] {
+        assert_eq!(exact(&["--element", "flow", rows]), 3_953, "{rows}");
+        let (document, _) = document(&["--slice", "all", "--element", "dns", rows]);
+        let totals = &document["totals"];
+        assert_eq!(totals["skipped"], json!({"flow_record": totals["packets"]}), "{rows}");
+    }
     let generated = list(folder.path(), "traces/generated.pcap", &[]);
     assert_eq!(exact(&["--element", "flow", &generated]), 3_953);
 }

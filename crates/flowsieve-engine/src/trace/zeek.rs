@@ -35,7 +35,8 @@ const SOURCE_PORT: Names = &["id.orig_p", "id_orig_p", "src_port", "source.port"
 const DESTINATION_PORT: Names =
     &["id.resp_p", "id_resp_p", "dst_port", "dest_port", "destination.port"];
 
-/// Fields of `conn.log`; a log of connections has at least one.
+/// Fields of `conn.log`; a log of connections has at least one. Lists of this program have a name, too,
+/// in the field `query`.
 const OF_CONNECTIONS: Names = &[
     "conn_state",
     "orig_pkts",
@@ -80,10 +81,10 @@ pub(super) const JSON: Format = Format {
             if !(has("id.orig_h") || has("id_orig_h")) {
                 // Events of Suricata are not Zeek's, whatever follows.
                 if has("event_type") { Verdict::Break(None) } else { Verdict::Continue(()) }
-            } else if has("query") {
-                Verdict::Break(Some("zeek-dns-json"))
             } else if OF_CONNECTIONS.iter().any(|name| has(name)) {
                 Verdict::Break(Some("zeek-conn-json"))
+            } else if has("query") {
+                Verdict::Break(Some("zeek-dns-json"))
             } else {
                 Verdict::Continue(())
             }
@@ -252,7 +253,7 @@ fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
         record.orig_bytes,
         record.resp_bytes,
     ];
-    let content = if record.query.is_none() && of_connections.iter().any(Option::is_some) {
+    let content = if of_connections.iter().any(Option::is_some) {
         Content::Flow(FlowFields {
             end: as_written(record.duration).map(End::Duration),
             packets: [as_written(record.orig_pkts), as_written(record.resp_pkts)],
