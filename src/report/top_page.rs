@@ -11,7 +11,7 @@ use super::run_view::{captures, inputs_table, problems};
 use super::selection::zone_words;
 use super::sparkline::Sparkline;
 use super::top_model::ranked_number;
-use super::top_table::{closing, heading, key_view, subject, title};
+use super::top_table::{closing, heading, key_view, missing, subject, title};
 use super::traffic_page::skipped;
 use crate::pipeline::SliceSink;
 use crate::top::{RankBy, TopKey, TopPlan, TopSlice, TopSummary};
@@ -43,6 +43,8 @@ pub struct TopPage {
     /// The largest key of all slices.
     largest: Option<Largest>,
     without_exact: u64,
+    /// The table was full in a slice without an exact count.
+    is_full: bool,
 }
 
 /// A slice that is kept.
@@ -68,6 +70,7 @@ impl SliceSink<TopSlice> for TopPage {
         self.seen += 1;
         self.only = (self.seen == 1).then(|| first_keys(slice));
         self.without_exact += u64::from(slice.exact.is_none());
+        self.is_full |= slice.exact.is_none() && slice.most_unheld.is_some();
         self.update_largest(slice);
         let keys = slice.keys.iter().take(MOST_KEYS);
         self.keep(Kept {
@@ -141,7 +144,8 @@ impl TopPage {
             let text = "errors were not measured: there is no exact count to compare with";
             page.page([Block::Answer(text.to_owned())]);
         }
-        page.page(closing(plan, summary, self.largest.is_some(), Vec::new()));
+        let remarks = missing(plan).filter(|_| self.is_full).into_iter().collect();
+        page.page(closing(plan, summary, self.largest.is_some(), remarks));
         page.page(problems(&summary.inputs, summary.totals.interrupted));
         match &self.only {
             Some(slice) if slice.keys.is_empty() => {}

@@ -147,6 +147,7 @@ impl<W: Write> TopTable<W> {
                 grouped(self.plan.least)
             ));
         }
+        remarks.extend(self.most_unheld.and(missing(&self.plan)));
         remarks.extend(self.most_unheld.map(|most| {
             let most = grouped(most);
             format!("the filter noticed at most {most} others of any key that is not in the table")
@@ -241,6 +242,14 @@ fn nothing(plan: &TopPlan) -> String {
         grouped(plan.least),
         plan.question.others_plural()
     )
+}
+
+/// Says what a full table lacks, which keeps keys with many others, whatever they are ranked by.
+pub(super) fn missing(plan: &TopPlan) -> Option<String> {
+    let (number, others) = (ranked_number(plan), plan.question.others_plural());
+    (plan.rank_by != RankBy::Distinct).then(|| {
+        format!("keys with more {number} may be missing, since a full table keeps those with the most {others}; give more --memory")
+    })
 }
 
 /// How many keys of the exact answer the summary finds.

@@ -349,6 +349,10 @@ fn in_vxlan(capture: &[u8]) -> Vec<u8> {
         let longer = (length + 50).to_le_bytes();
         tunnelled.extend([&record[..8], &longer, &longer, &[2; 12], &[8, 0]].concat());
         tunnelled.extend([&[0x45, 0][..], &ip, &[0, 0, 0, 0, 64, 17, 0, 0]].concat());
+        let warning = format!("keys with more {name} may be missing");
+        let full = ["top", "--sort", name, "--no-exact", "--memory", "8KiB", CAPTURE];
+        assert!(flowsieve(&full).done().contains(&warning), "{name}");
+        assert!(!flowsieve(&["top", "--sort", name, CAPTURE]).done().contains(&warning), "{name}");
         tunnelled.extend([192, 0, 2, 1, 192, 0, 2, 2]);
         tunnelled.extend([&50_000_u16.to_be_bytes()[..], &4789_u16.to_be_bytes(), &udp].concat());
         tunnelled.extend([&[0, 0, 8, 0, 0, 0, 0, 0, 1, 0], frame].concat());
