@@ -252,6 +252,17 @@ fn log_of_others(name: &str) -> Option<String> {
 }
 
 #[test]
+fn a_record_with_one_address_counts_for_elements_that_need_none() {
+    let Some(log) = log_of_others("test.dnstap") else { return };
+    for element in ["domain", "domain2"] {
+        let (document, _) = document(&["--slice", "all", "--element", element, &log]);
+        assert_eq!(document["totals"]["skipped"], json!({"dns_malformed": 1}), "{element}");
+    }
+    let top = ["top", "--by", "domain", "--distinct", "src", "--min", "1", "--format", "csv", &log];
+    assert_eq!(flowsieve(&top).done().lines().count(), 5);
+}
+
+#[test]
 fn c_dns_of_the_dns_stats_compactor_has_the_elements_of_its_packets() {
     let Some(log) = log_of_others("gold.cbor.xz") else { return };
     let packets = log_of_others("gold.pcap.xz").unwrap();

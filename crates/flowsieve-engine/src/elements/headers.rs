@@ -98,6 +98,9 @@ impl HeaderFields<'_> {
     }
 }
 
+/// Stands for addresses that no element has.
+const NO_ADDRESSES: Addresses = Addresses::V4 { source: [0; 4], destination: [0; 4] };
+
 /// Parts of a packet that have to be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Needs {
@@ -115,8 +118,8 @@ pub(crate) struct HeaderReader {
     packets: PacketDecoder,
     needs: Needs,
     needs_transport: bool,
-    /// The only address that elements have.
-    one_end: Option<Attribute>,
+    /// Whether elements have the source address, and that of the destination.
+    ends: [bool; 2],
     /// Both directions of a flow record are one element.
     undirected: bool,
     queries_only: bool,
@@ -130,18 +133,12 @@ impl HeaderReader {
         packets: PacketDecoder,
         queries_only: bool,
     ) -> Self {
-        let ends = [Attribute::Source, Attribute::Destination];
-        let one_end = match ends.map(|end| kind.field(end).is_some()) {
-            [true, false] => Some(Attribute::Source),
-            [false, true] => Some(Attribute::Destination),
-            _ => None,
-        };
         let reader =
             Self::of_attributes(|is| kind.any(is), kind.needs_ports(), packets, queries_only);
-        Self { one_end, undirected, ..reader }
+        Self { undirected, ..reader }
     }
 
-    /// Reads attributes of which `any` says whether one is such. All records need both addresses.
+    /// Reads attributes of which `any` says whether one is such.
     pub(crate) fn of_attributes(
         any: impl Fn(fn(Attribute) -> bool) -> bool,
         needs_ports: bool,
@@ -153,13 +150,17 @@ impl HeaderReader {
             (false, true) => Needs::Ports,
             (false, false) => Needs::Addresses,
         };
+        let ends = [
+            any(|attribute| attribute == Attribute::Source),
+            any(|attribute| attribute == Attribute::Destination),
+        ];
         let is_transport =
             |attribute: Attribute| attribute.is_port() || attribute == Attribute::Protocol;
         Self {
             packets,
             needs,
             needs_transport: any(is_transport),
-            one_end: None,
+            ends,
             undirected: false,
             queries_only,
         }
@@ -259,8 +260,8 @@ impl HeaderReader {
         }
     }
 
-    /// Returns the ends that a record states. If its packets went one way only, elements with one address
-    /// need no other.
+    /// Returns the ends that a record states. Elements without addresses need none; if packets went one way
+    /// only, those with one address need no other.
     fn logged(&self, entry: &LogEntry, one_way: bool) -> Result<HeaderFields<'static>, Skip> {
         let (protocol, from, to) = match entry.transport {
             Some(transport) => transport,
@@ -270,13 +271,11 @@ impl HeaderReader {
         if self.needs == Needs::Ports && !has_ports(protocol) {
             return Err(Skip::NoPorts);
         }
-        let is_source = |end| end == Attribute::Source;
-        let end = self
-            .one_end
-            .and_then(|end| if is_source(end) { entry.source } else { entry.destination });
-        let is_alone = entry.source.is_none() || entry.destination.is_none();
-        let addresses = match end {
-            Some(host) if is_alone && one_way => addresses_of(host, host)?,
+        let addresses = match (self.ends, entry.source, entry.destination) {
+            ([false, false], ..) => NO_ADDRESSES,
+            ([true, false], Some(host), None) | ([false, true], None, Some(host)) if one_way => {
+                addresses_of(host, host)?
+            }
             _ => logged_addresses(entry)?,
         };
         Ok(HeaderFields { protocol, ports: (from, to), ..HeaderFields::between(addresses) })
