@@ -263,6 +263,21 @@ fn a_record_with_one_address_counts_for_elements_that_need_none() {
 }
 
 #[test]
+fn types_that_a_log_does_not_say_are_remarked_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("dns.log");
+    let line = r#"{"ts":1.0,"id.orig_h":"::1","id.resp_h":"::2","query":"a.test","qtype":1}"#;
+    fs::write(&log, format!("{line}\n")).unwrap();
+    let asked = |expression| {
+        let line = ["count", "--element", "dns", "--where", expression, log.to_str().unwrap()];
+        flowsieve(&line).err
+    };
+    let remark = "match no record of this log";
+    assert!(asked("udp or dns qtype A").contains(remark));
+    assert_eq!(asked("dns name a.test"), "");
+}
+
+#[test]
 fn c_dns_of_the_dns_stats_compactor_has_the_elements_of_its_packets() {
     let Some(log) = log_of_others("gold.cbor.xz") else { return };
     let packets = log_of_others("gold.pcap.xz").unwrap();

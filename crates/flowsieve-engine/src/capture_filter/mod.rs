@@ -55,6 +55,7 @@ pub use names::port as port_of_name;
 
 use crate::decode::{DNS_PORT, Tunnel};
 use crate::trace::{self, LinkType, LogBatch, PacketRef};
+use dns_test::DnsTest;
 use log_entry::LogEntry;
 use packet::Packet;
 use program::{ACCEPT, Program, Test};
@@ -109,6 +110,12 @@ impl CaptureFilter {
     #[doc(hidden)]
     pub fn matches(&self, link: LinkType, frame: &[u8], wire: u32) -> bool {
         self.program.run(&mut Packet::new(link, frame, wire, self.tunnel, &self.dns_ports))
+    }
+
+    /// Whether a test asks for the type or the response code of a DNS message.
+    pub(crate) fn asks_dns_codes(&self) -> bool {
+        let asks = |test: &Test| matches!(test, Test::Dns(DnsTest::Type(_) | DnsTest::Code(_)));
+        self.program.ops.iter().any(|op| asks(&op.test))
     }
 
     /// Whether a record of a log matches. It has addresses, perhaps ports and a DNS question; tests

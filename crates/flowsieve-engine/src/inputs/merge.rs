@@ -499,8 +499,12 @@ impl<'a, I: Input> Merge<'a, I> {
                     continue;
                 }
             };
-            result.container = Some(capture.description());
+            let container = capture.description();
             result.is_log = capture.is_log();
+            if result.is_log && result.container.is_none() {
+                result.remarks.extend(source.unsaid(&container));
+            }
+            result.container = Some(container);
             result.file = capture.file_state();
             result.unread_bytes = capture.unread_bytes();
             let bytes = capture.bytes_read();

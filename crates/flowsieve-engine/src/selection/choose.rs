@@ -1,6 +1,7 @@
 //! The choice itself, packet by packet.
 
 use super::{Selection, TimeBound};
+use crate::capture_filter::CaptureFilter;
 use crate::trace::{LogBatch, PacketRef, Select};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -52,6 +53,10 @@ impl Choose {
 }
 
 impl Select for Choose {
+    fn asks_dns_codes(&self) -> bool {
+        self.selection.capture_filter.as_ref().is_some_and(CaptureFilter::asks_dns_codes)
+    }
+
     fn choose_packets(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>) {
         #[cfg(feature = "toy")]
         let first = chosen.len();

@@ -14,6 +14,11 @@ pub trait Select: fmt::Debug + Send + Sync {
 
     /// Appends, for each record of a log, whether it is wanted.
     fn choose_entries(&self, log: LogBatch<'_>, chosen: &mut Vec<bool>);
+
+    /// Whether it asks for types or response codes of DNS messages.
+    fn asks_dns_codes(&self) -> bool {
+        false
+    }
 }
 
 /// The selection for one capture, and the number of packets or records that it excluded.

@@ -124,6 +124,17 @@ impl Source {
         self.open(format, &StopFlag::default())?.first_time_ns()
     }
 
+    /// Returns the remark on a log of which the selection asks something that it does not say.
+    pub(crate) fn unsaid(&self, container: &str) -> Option<String> {
+        let asks = self.select.as_ref().is_some_and(|select| select.asks_dns_codes());
+        (asks && !container.starts_with("dnstap")).then(|| {
+            format!(
+                "{}: `dns qtype` and `dns rcode` match no record of this log: types and response codes are known for packets and dnstap only",
+                self.path.shown()
+            )
+        })
+    }
+
     /// Returns the remark for an input that was opened late because of the limit of open files.
     pub(crate) fn opened_late(&self, most_open: usize) -> String {
         format!(
