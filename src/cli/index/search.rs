@@ -301,6 +301,10 @@ fn write(
     run.commit(output)?;
     let packets = counted(extracted.packets, "packet", "packets");
     run.tell(format_args!("{packets} written to {}", path.shown()));
+    let is_one_way = query.src.is_some() || query.dst.is_some() || query.dst_port.is_some();
+    if is_one_way && query.domain.is_none() {
+        run.remark("packets of the other direction are not among them; for both, ask with --host and --port, and choose the other end with --where 'host ADDRESS'");
+    }
     if extracted.logs > 0 {
         let logs = counted(extracted.logs, "log", "logs");
         run.tell(format_args!("{logs} with answers: logs have no packets to write"));
