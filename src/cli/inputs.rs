@@ -4,7 +4,9 @@ use super::destination::is_standard;
 use super::same_file::FileId;
 use flowsieve::index::{index_around, is_named_index_file};
 use flowsieve::pipeline::InputResult;
-use flowsieve::trace::{InputFormat, is_capture, is_compressed, is_named_capture, is_unfinished};
+use flowsieve::trace::{
+    Capture, InputFormat, is_capture, is_compressed, is_named_capture, is_unfinished,
+};
 use flowsieve_engine::internal::Shown;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,6 +20,8 @@ pub(crate) struct Inputs {
     pub(crate) files: Vec<PathBuf>,
     /// Files in directories that are not captures, by content and by name.
     pub(crate) others: usize,
+    /// Sentences about files in directories that have to be converted or unpacked.
+    pub(crate) unreadable: Vec<String>,
     /// Files that interrupted runs left in directories, and hidden files.
     pub(crate) unfinished: Vec<PathBuf>,
     /// Pipes, sockets and devices in directories that are named like captures.
@@ -95,7 +99,10 @@ impl Inputs {
             } else if is_input {
                 self.files.push(path);
             } else if is_file {
-                self.others += 1;
+                match unreadable(&path, format) {
+                    Some(why) => self.unreadable.push(why),
+                    None => self.others += 1,
+                }
             } else if let Some(what) = unfollowed(&path, named) {
                 self.problem(&path, &what);
             } else if is_named && !path.is_dir() {
@@ -103,6 +110,12 @@ impl Inputs {
             }
         }
     }
+}
+
+/// Says how a file that is no input could become one.
+fn unreadable(path: &Path, format: InputFormat) -> Option<String> {
+    let error = Capture::open(path, format).err()?.to_string();
+    ["; convert it", "; unpack it"].iter().any(|remedy| error.contains(remedy)).then_some(error)
 }
 
 /// Says that a link to a directory is not followed, unless it leads to what is read anyway.

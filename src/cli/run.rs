@@ -360,6 +360,7 @@ impl Run {
         self.directories.extend(inputs.problems);
         self.others += inputs.others;
         self.remarks = twice(&inputs.files);
+        self.remarks.extend(inputs.unreadable.iter().map(|why| format!("left out {why}")));
         let left_out = [
             (
                 &inputs.unfinished,

@@ -288,6 +288,7 @@ fn files_in_directories_that_are_called_captures_and_are_none_are_told() {
     fs::write(captures.join("page.pcapng.gz"), gzip(b"<html>not found</html>")).unwrap();
     fs::write(captures.join("notes"), "").unwrap();
     fs::write(captures.join("notes.gz"), gzip(b"Recorded on a Monday.")).unwrap();
+    fs::write(captures.join("other"), b"snoop\0\0\0\0\0\0\x02\0\0\0\x04").unwrap();
     let archive = folder.path().join("archive");
     let (captures, archive) = (captures.to_str().unwrap(), archive.to_str().unwrap());
     for line in [&["count", captures][..], &["index", "build", archive, captures]] {
@@ -296,6 +297,7 @@ fn files_in_directories_that_are_called_captures_and_are_none_are_told() {
         assert!(run.err.contains("begun.PCAP: it is empty"), "{}", run.err);
         assert!(run.err.contains("page.pcapng.gz: "), "{}", run.err);
         assert!(!run.err.contains("notes"), "{}", run.err);
+        assert!(run.err.contains("left out ") && run.err.contains("editcap"), "{}", run.err);
     }
     let stats = flowsieve(&["index", "stats", archive]).done();
     assert!(stats.starts_with("captures         1 with "), "{stats}");
