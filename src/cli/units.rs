@@ -23,9 +23,7 @@ Values:
 
 /// Parses a port by its number or its name.
 pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
-    // Users say `dns`; the registered name of the port is `domain`.
-    let name = if text == "dns" { "domain" } else { text };
-    let port = text.parse().ok().or_else(|| port_of_name(name));
+    let port = text.parse().ok().or_else(|| port_of_name(text));
     port.ok_or_else(|| {
         "a port is a number from 0 to 65535, or a name that capture filters know, such as dns, https or ssh".to_owned()
     })

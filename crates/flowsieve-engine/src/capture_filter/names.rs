@@ -18,10 +18,10 @@ pub(super) const CONSTANTS: &str = "\
     icmp6-certpathsolicit=148 icmp6-certpathadvert=149 icmp6-multicastrouteradvert=151 \
     icmp6-multicastroutersolicit=152 icmp6-multicastroutertermination=153";
 
-/// Ports by the names of the services that use them.
+/// Ports by the names of the services that use them. Users say `dns`, the registered name is `domain`.
 const PORTS: &str = "\
     echo=7 discard=9 daytime=13 chargen=19 ftp-data=20 ftp=21 ssh=22 telnet=23 smtp=25 time=37 \
-    whois=43 tacacs=49 domain=53 bootps=67 bootpc=68 tftp=69 gopher=70 finger=79 http=80 \
+    whois=43 tacacs=49 domain=53 dns=53 bootps=67 bootpc=68 tftp=69 gopher=70 finger=79 http=80 \
     kerberos=88 pop3=110 sunrpc=111 auth=113 nntp=119 ntp=123 epmap=135 netbios-ns=137 \
     netbios-dgm=138 netbios-ssn=139 imap2=143 imap=143 snmp=161 snmp-trap=162 snmptrap=162 \
     bgp=179 ldap=389 https=443 microsoft-ds=445 submissions=465 isakmp=500 syslog=514 printer=515 \

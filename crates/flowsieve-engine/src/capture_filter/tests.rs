@@ -310,6 +310,7 @@ fn dns_messages_are_asked_for_what_they_are() {
         ("dns name \\and", false, false),
         ("ip and dns", true, false),
     ] {
+        ("port dns", true, true),
         assert_eq!(matches(expression, &query), of_query, "{expression}");
         assert_eq!(matches(expression, &answer), of_answer, "{expression}");
     }
