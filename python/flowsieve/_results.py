@@ -84,7 +84,7 @@ class Result:
 
 class _OfInputs(Result, Generic[_P, _T]):
     _parameters: ClassVar[type[Any]]
-    _totals: ClassVar[type[Any]]
+    _totals: ClassVar[Any] = None
 
     @property
     def parameters(self) -> _P:
@@ -95,6 +95,8 @@ class _OfInputs(Result, Generic[_P, _T]):
     @property
     def totals(self) -> _T:
         """Sums over the run. Of a stream of rows they are known when all rows were read."""
+        if self._totals is None:
+            raise AttributeError(f"{type(self).__name__} has no totals; see its rows, or document for all numbers")
         totals: _T = _record(self._totals, self.document["totals"])
         return totals
 

@@ -152,6 +152,8 @@ def test_other_commands_have_the_rows_of_the_program(trace, shell, tmp_path):
     assert (each.parameters.pair, each.parameters.expected_from) == (["mdbf", "cmdbf"], None)
     plan = fs.plan(expect=10_000, memory="64KiB")
     same(cells(plan.rows), csv_cells(shell("plan", "--expect=10000", "--memory=64KiB", "--format=csv"), plan.rows))
+    with pytest.raises(AttributeError, match="Plan has no totals"):
+        _ = plan.totals
     kept = tmp_path / "kept.pcap"
     dropped = fs.dedup(trace, write=kept)
     assert dropped.totals.kept + dropped.totals.dropped == 8000
