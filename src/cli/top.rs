@@ -84,10 +84,11 @@ struct QuestionArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "src", value_parser = elements(), hide_possible_values = true)]
     by: Vec<ElementKind>,
 
-    /// What is counted for each key, such as dst or dst-port
+    /// What is counted for each key, such as dst or dst-port [default: dst; src if dst is in the key]
     ///
-    /// The same names as for --by. For ports, packets without ports do not count.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "dst", value_parser = elements(), hide_possible_values = true)]
+    /// The same names as for --by. For ports, packets without ports do not count. If both addresses are in the
+    /// key, name something, unless you rank by packets or bytes.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = elements(), hide_possible_values = true)]
     distinct: Vec<ElementKind>,
 
     /// Keys listed per slice at most [default: 20; with --min: all]
@@ -165,9 +166,14 @@ impl TopArgs {
         self.format.check(&self.output)?;
         self.page.check(self.output.path())?;
         let asked = &self.question;
-        let fields =
-            |kinds: &[ElementKind]| kinds.iter().flat_map(|kind| kind.fields().to_vec()).collect();
-        let question = Question::new(fields(&asked.by), fields(&asked.distinct));
+        let fields = |kinds: &[ElementKind]| -> Vec<_> {
+            kinds.iter().flat_map(|kind| kind.fields().to_vec()).collect()
+        };
+        let (by, mut distinct) = (fields(&asked.by), fields(&asked.distinct));
+        if distinct.is_empty() {
+            distinct.push(Question::usual_distinct(&by, asked.sort));
+        }
+        let question = Question::new(by, distinct);
         let question = question.map_err(UsageError::new)?;
         let about_dns = asked.queries_only || !asked.dns.dns_port.is_empty();
         UsageError::check(&[(

@@ -291,6 +291,24 @@ fn a_page_says_that_others_have_as_many() {
 }
 
 #[test]
+fn what_is_counted_follows_from_the_key() {
+    for (by, sort, distinct) in [
+        ("src", "distinct", "dst"),
+        ("dst", "distinct", "src"),
+        ("dst,dst-port", "bytes", "src"),
+        ("dst/24", "distinct", "dst"),
+        ("host-pair", "packets", "vlan"),
+        ("flow", "bytes", "vlan"),
+    ] {
+        let document = document(&["--by", by, "--sort", sort, CAPTURE]);
+        assert_eq!(document["parameters"]["distinct"], distinct, "{by}");
+    }
+    let pairs = flowsieve(&["top", "--by", "src,dst", CAPTURE]);
+    assert_eq!(pairs.code, Some(2));
+    assert!(pairs.sentence().ends_with("--distinct, such as dst-port"), "{}", pairs.err);
+}
+
+#[test]
 fn questions_that_make_no_sense_are_refused() {
     for line in [
         &["--by", "src", "--distinct", "src"][..],
@@ -331,6 +349,10 @@ fn keys_are_ranked_by_packets_and_bytes_as_the_flows_add_up() {
         let share = document["keys"][0]["share"].as_f64().unwrap();
         assert!((share - found[0].1 as f64 / all as f64).abs() < 1e-9, "{share}");
         assert_eq!(document["parameters"]["sort"], name);
+        let warning = format!("keys with more {name} may be missing");
+        let full = ["top", "--sort", name, "--no-exact", "--memory", "8KiB", CAPTURE];
+        assert!(flowsieve(&full).done().contains(&warning), "{name}");
+        assert!(!flowsieve(&["top", "--sort", name, CAPTURE]).done().contains(&warning), "{name}");
         // A table with room for all keys knows as much.
         let bounded = self::document(&["--sort", name, "--no-exact", CAPTURE]);
         assert_eq!(numbers(&keys(&bounded, name)), numbers(&found), "{name}");
@@ -349,10 +371,6 @@ fn in_vxlan(capture: &[u8]) -> Vec<u8> {
         let longer = (length + 50).to_le_bytes();
         tunnelled.extend([&record[..8], &longer, &longer, &[2; 12], &[8, 0]].concat());
         tunnelled.extend([&[0x45, 0][..], &ip, &[0, 0, 0, 0, 64, 17, 0, 0]].concat());
-        let warning = format!("keys with more {name} may be missing");
-        let full = ["top", "--sort", name, "--no-exact", "--memory", "8KiB", CAPTURE];
-        assert!(flowsieve(&full).done().contains(&warning), "{name}");
-        assert!(!flowsieve(&["top", "--sort", name, CAPTURE]).done().contains(&warning), "{name}");
         tunnelled.extend([192, 0, 2, 1, 192, 0, 2, 2]);
         tunnelled.extend([&50_000_u16.to_be_bytes()[..], &4789_u16.to_be_bytes(), &udp].concat());
         tunnelled.extend([&[0, 0, 8, 0, 0, 0, 0, 0, 1, 0], frame].concat());

@@ -1,5 +1,6 @@
 //! The question of a ranking: its keys, and what is distinct about each.
 
+use super::plan::RankBy;
 use crate::elements::{Attribute, Field, all_decided, check_fields, names, plural};
 use crate::pipeline::PlanError;
 
@@ -30,10 +31,12 @@ impl Question {
         check_fields("--by", &by)?;
         check_fields("--distinct", &distinct)?;
         if all_decided(&distinct, &by) {
+            let other = others(&by).next().map(|other| format!(", such as {}", other.name()));
             return Err(PlanError::new(format!(
-                "each {} has one {}; ask for something else with --distinct, such as dst",
+                "each {} has one {}; ask for something else with --distinct{}",
                 names(&by),
-                names(&distinct)
+                names(&distinct),
+                other.unwrap_or_default()
             )));
         }
         Ok(Self { by, distinct })
@@ -49,6 +52,15 @@ impl Question {
 /// For other crates of this program.
 #[doc(hidden)]
 impl Question {
+    /// Returns what is counted for such keys unless the user says: an address, or where it only has to be
+    /// something that every packet has, another attribute.
+    pub fn usual_distinct(by: &[Field], rank_by: RankBy) -> Field {
+        let is_usual = |other: &Attribute| {
+            other.is_address() || (rank_by != RankBy::Distinct && !other.is_port())
+        };
+        Field::whole(others(by).find(is_usual).unwrap_or(Attribute::Destination))
+    }
+
     /// The keys.
     pub fn by(&self) -> &[Field] {
         &self.by
@@ -83,6 +95,13 @@ impl Question {
     pub fn others_plural(&self) -> String {
         plural(&self.distinct)
     }
+}
+
+/// Returns attributes that do not follow from such keys, the usual ones first.
+fn others(by: &[Field]) -> impl Iterator<Item = Attribute> {
+    use Attribute::{Destination, DestinationPort, Protocol, Source, Vlan};
+    let others = [Destination, Source, DestinationPort, Vlan, Protocol].into_iter();
+    others.filter(|&other| !all_decided(&[Field::whole(other)], by))
 }
 
 #[cfg(test)]
