@@ -11,7 +11,10 @@ type Topic = (&'static str, fn() -> String);
 
 const TOPICS: [Topic; 7] = [
     ("capture-filters", || CAPTURE_FILTERS.to_owned()),
-    ("elements", || listed("What is counted (--element)", &elements())),
+    ("elements", || {
+        let keys = "Keys of fields also do, such as src/24,dst-port: src, dst, src-port, dst-port, proto,\nvlan, domain, domain2, and prefixes of addresses";
+        format!("{}\n\n{keys}", listed("What is counted (--element)", &elements()))
+    }),
     ("environment", || ENVIRONMENT.to_owned()),
     ("exit-codes", || EXIT_CODES.to_owned()),
     ("formats", formats),
@@ -46,6 +49,8 @@ Capture filters (--where) choose packets, in the language of pcap-filter(7):
   host 10.1.2.3             packets from or to an address
   src net 10.0.0.0/8        packets from a network
   tcp dst port https        packets to a port, by its number or name
+  dns qtype AAAA            DNS messages of a type; also dns rcode NXDOMAIN, dns query, dns response
+  dns name *.example.com    DNS messages about names below this one
   greater 1000              packets of so many bytes or more
   tcp[tcpflags] & tcp-syn != 0
                             packets in which this arithmetic holds

@@ -250,8 +250,16 @@ impl FromStr for ElementKind {
             Err(error) if text.contains([',', '/']) => Err(error),
             Err(_) => {
                 let names: Vec<&str> = Self::named().map(|named| named.name).collect();
+                let meant = match text {
+                    "sport" | "srcport" => "did you mean src-port? ",
+                    "dport" | "dstport" => "did you mean dst-port? ",
+                    "source" => "did you mean src? ",
+                    "destination" => "did you mean dst? ",
+                    "qname" | "query" => "did you mean domain? ",
+                    _ => "",
+                };
                 Err(PlanError::new(format!(
-                    "there is no element {text:?}; there are {}, and keys such as src/24,dst-port, of src, dst, src-port, dst-port, proto, vlan, domain and domain2",
+                    "there is no element {text:?}; {meant}there are {}, and keys such as src/24,dst-port, of src, dst, src-port, dst-port, proto, vlan, domain and domain2",
                     names.join(", ")
                 )))
             }
