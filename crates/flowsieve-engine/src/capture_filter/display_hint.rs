@@ -28,6 +28,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("sctp.dstport", "sctp dst port {}"),
     ("ip.proto", "ip proto {}"),
     ("ipv6.nxt", "ip6 proto {}"),
+    ("dns.qry.name", "dns name {}"),
     ("dns.qry.type", "dns qtype {}"),
     ("dns.flags.rcode", "dns rcode {}"),
 ];
@@ -84,7 +85,6 @@ const PROTOCOLS: &[(&str, &str)] = &[
     ("dhcp bootp", "udp port 67 or udp port 68"),
     ("dhcpv6", "udp port 546 or udp port 547"),
     ("sip", "port 5060"),
-    ("eth", "ether multicast"),
     ("lldp", "ether proto 0x88cc"),
     ("pppoe", "pppoes"),
     ("gre", "proto 47"),
@@ -114,9 +114,12 @@ pub(super) fn problem(text: &str, other: &Problem) -> Option<Problem> {
     let place = at..at + word.len();
     let sentence = format!("\"{word}\" belongs to display filters, and this is a capture filter");
     let problem = Problem::new(place.clone(), sentence);
+    let is_part = words.iter().filter(|word| is_display(word)).count() > 1;
     Some(match hint(word, &text[place.end..]) {
+        Some(hint) if is_part => problem.with_hint(hint.replacen("for this", "for this part", 1)),
         Some(hint) => problem.with_hint(hint),
-        None => problem.with_hint("See docs/capture-filters.md for what capture filters can say."),
+        None => problem
+            .with_hint("See `flowsieve help capture-filters` for what capture filters can say."),
     })
 }
 
@@ -168,9 +171,12 @@ fn hint(field: &str, rest: &str) -> Option<String> {
     if let Some(number) = find(NUMBERS, field) {
         return Some(say(&format!("{number} {} {shown}", numeric(operator))));
     }
+    let is_off = matches!(value, "0" | "false" | "False") != is_unequal(operator);
+    if field == "dns.flags.response" {
+        return Some(say(if is_off { "dns query" } else { "dns response" }));
+    }
     if let Some(flag) = find(FLAGS, field) {
-        let is_off = matches!(value, "0" | "false" | "False");
-        let comparison = if is_off == is_unequal(operator) { "!=" } else { "=" };
+        let comparison = if is_off { "=" } else { "!=" };
         return Some(say(&format!("{flag} {comparison} 0")));
     }
     let protocol = field.split('.').next().unwrap_or_default();
@@ -236,7 +242,7 @@ fn compared(rest: &str) -> Option<(&str, &str)> {
         length => length,
     };
     let (operator, value) = rest.split_at(length);
-    let value = value.trim_start();
+    let value = value.trim_start().trim_start_matches('"');
     let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '/' | '-' | '_');
     let end = value.find(|c| !is_inside(c)).unwrap_or(value.len());
     Some((operator, &value[..end]))

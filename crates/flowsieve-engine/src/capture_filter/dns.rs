@@ -52,6 +52,20 @@ impl Parser<'_> {
     }
 }
 
+/// Returns the hint for a word that needs `dns` before it.
+pub(super) fn hint(word: &str) -> Option<String> {
+    let upper = word.to_ascii_uppercase();
+    let terms = match word {
+        "qtype" => "dns qtype AAAA".to_owned(),
+        "rcode" => "dns rcode NXDOMAIN".to_owned(),
+        "domain" | "qname" => "dns name example.com".to_owned(),
+        _ if type_number(&upper).is_some() => format!("dns qtype {upper}"),
+        _ if rcode_number(&upper).is_some() => format!("dns rcode {upper}"),
+        _ => return None,
+    };
+    Some(format!("For example: {terms}."))
+}
+
 fn name_test(text: &str) -> Option<DnsTest> {
     let text = text.strip_prefix('\\').unwrap_or(text);
     let (text, below) = match text.strip_prefix("*.") {

@@ -1,5 +1,6 @@
 //! The grammar of expressions: terms joined by `and`, `or`, `not` and parentheses.
 
+use super::dns;
 use super::error::Problem;
 use super::lexer::{Kind, Sign, Token, tokens};
 use super::program::{Header, Node, Program, Step, Test};
@@ -198,9 +199,10 @@ impl Parser<'_> {
         let text = self.token_text();
         match self.kind() {
             Kind::Sign(_) => self.problem(format!("\"{text}\" means nothing here")),
-            _ => self
-                .problem(format!("\"{text}\" does not join what stands before it"))
-                .with_hint("Terms are joined by \"and\" or \"or\"."),
+            _ => self.problem(format!("\"{text}\" does not join what stands before it")).with_hint(
+                dns::hint(text)
+                    .unwrap_or_else(|| "Terms are joined by \"and\" or \"or\".".to_owned()),
+            ),
         }
     }
 

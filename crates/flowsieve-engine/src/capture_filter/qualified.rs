@@ -1,7 +1,8 @@
 //! Parses primitives other than comparisons: a protocol, a direction, the type of a value, and the value.
 
+use super::dns;
 use super::error::Problem;
-use super::lexer::{Kind, Sign};
+use super::lexer::{DIVIDE, Kind, Sign};
 use super::parse::Parser;
 use super::program::{Comparison, Direction, Header, Networks, Node, Step, Test};
 use super::qualifiers::{Layer, Protocol, Qualifiers, What, protocol};
@@ -245,16 +246,17 @@ impl Parser<'_> {
             (_, Some(qualifiers)) => self.values(&qualifiers),
             (Kind::Word | Kind::Name, None) => {
                 let sentence = format!("\"{text}\" is no word of capture filters");
-                Err(self.problem(sentence))
+                Err(Problem { hint: dns::hint(text), ..self.problem(sentence) })
             }
             (_, None) => {
-                let keyword = match kind {
-                    Kind::Number(_) => "port",
-                    Kind::Mac(_) => "ether host",
-                    _ => "host",
+                let example = match (kind, self.kind_after(1), self.kind_after(2)) {
+                    (Kind::Mac(_), ..) => format!("ether host {text}"),
+                    (_, DIVIDE, Kind::Number(bits)) => format!("net {text}/{bits}"),
+                    (Kind::Number(_), ..) => format!("port {text}"),
+                    _ => format!("host {text}"),
                 };
                 let sentence = format!("\"{text}\" does not say what it is");
-                let hint = format!("For example: {keyword} {text}.");
+                let hint = format!("For example: {example}.");
                 Err(self.problem(sentence).with_hint(hint))
             }
         }

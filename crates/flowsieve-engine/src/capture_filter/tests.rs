@@ -256,6 +256,9 @@ fn display_filters_are_said_as_capture_filters() {
         ("ip.ttl lt 5", "ip[8] < 5"),
         ("dns.qry.type == 28", "dns qtype 28"),
         ("dns.flags.rcode == 3", "dns rcode 3"),
+        ("dns.qry.name == \"a.b\"", "dns name a.b"),
+        ("dns.flags.response == 0", "dns query"),
+        ("dns.flags.response != 0", "dns response"),
         ("http", "tcp port 80"),
     ] {
         let error = refused(display);
@@ -267,6 +270,21 @@ fn display_filters_are_said_as_capture_filters() {
         ["http.host contains \"example\"", "frame matches \"x\"", "dns.qry.name == \"a.b\""]
     {
         assert!(refused(display).problem().contains("display filter"), "{display}");
+    }
+    let part = refused("ip.src==10.0.0.1 or ip.dst==10.0.0.2");
+    assert_eq!(part.hint(), Some("The capture filter for this part is: src host 10.0.0.1"));
+    for (expression, hint) in [
+        ("eth and tcp", None),
+        ("10.0.0.0/8", Some("net 10.0.0.0/8")),
+        ("10.0.0.1", Some("host 10.0.0.1")),
+        ("qtype A", Some("dns qtype AAAA")),
+        ("rcode 3", Some("dns rcode NXDOMAIN")),
+        ("domain a.b", Some("dns name example.com")),
+        ("dns nxdomain", Some("dns rcode NXDOMAIN")),
+        ("dns qtype A or AAAA", Some("dns qtype AAAA")),
+    ] {
+        let hint = hint.map(|hint| format!("For example: {hint}."));
+        assert_eq!(refused(expression).hint(), hint.as_deref(), "{expression}");
     }
 }
 
@@ -292,6 +310,7 @@ fn dns_messages_are_asked_for_what_they_are() {
     let answer = ethernet(0x86dd, &v6(17, &dns([0x81, 3], 28, name)));
     for (expression, of_query, of_answer) in [
         ("dns", true, true),
+        ("port dns", true, true),
         ("dns query", true, false),
         ("dns response", false, true),
         ("dns qtype AAAA", true, true),
@@ -310,7 +329,6 @@ fn dns_messages_are_asked_for_what_they_are() {
         ("dns name \\and", false, false),
         ("ip and dns", true, false),
     ] {
-        ("port dns", true, true),
         assert_eq!(matches(expression, &query), of_query, "{expression}");
         assert_eq!(matches(expression, &answer), of_answer, "{expression}");
     }
