@@ -343,6 +343,9 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         (ErrorKind::UnknownArgument, Some("--version" | "-V"), _) => {
             Some("all commands have one version: flowsieve --version".to_owned())
         }
+        (ErrorKind::UnknownArgument, Some("-r"), _) => {
+            Some("name the capture without -r".to_owned())
+        }
         (ErrorKind::UnknownArgument, Some("--sort"), _) => Some(
             "rows have an order of their own, and other programs sort them: --format csv"
                 .to_owned(),

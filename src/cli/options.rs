@@ -8,8 +8,8 @@ use super::destination::{is_standard, is_standard_output};
 use super::output::is_shown;
 use super::timezone::ZoneArgs;
 use super::units::{
-    TypedBound, parse_bound, parse_delay_ns, parse_port, parse_seed, parse_size, parse_width_ns,
-    whole,
+    TypedBound, parse_bound, parse_delay_ns, parse_one_port, parse_seed, parse_size,
+    parse_width_ns, whole,
 };
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
@@ -278,7 +278,7 @@ fn parse_dnstap_types(text: &str) -> Result<DnstapTypes, String> {
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct DnsPortArgs {
     /// Another DNS port besides 53
-    #[arg(long, value_name = "PORT", value_parser = parse_port, hide_short_help = true)]
+    #[arg(long, value_name = "PORT", value_parser = parse_one_port, hide_short_help = true)]
     pub(super) dns_port: Vec<u16>,
 }
 

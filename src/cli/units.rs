@@ -29,6 +29,11 @@ pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
     })
 }
 
+/// Parses a port of an option that is repeated for several.
+pub(crate) fn parse_one_port(text: &str) -> Result<u16, String> {
+    parse_port(text).map_err(|error| format!("{error}; repeat the option for several"))
+}
+
 /// Returns the first two examples of a command.
 pub(crate) fn in_short(examples: &str) -> String {
     // Titles of examples are indented by two spaces, command lines by more.

@@ -52,6 +52,8 @@ fn what_is_no_capture() {
     let not = "not a capture that can be read";
     check_bytes("a.txt", b"It rained.\n", 0, &[not, "it is text"]);
     check_bytes("a.zip", b"PK\x03\x04\0\0\0\0", 0, &[not, "unpack it first"]);
+    let filter = b"\x89FSIEVE\n\x04\0\0\0";
+    check_bytes("a.fsieve", filter, 0, &[not, "`flowsieve filter info` reads it"]);
     check_bytes("a.bin", &[0x9d; 4_000], 0, &[not]);
     check_bytes("b.txt.gz", &gzip(b"It rained.\n"), 0, &[not, "it is text"]);
     check_bytes("empty.pcap", b"", 0, &["it is empty"]);
@@ -128,6 +130,7 @@ fn a_compressed_stream_that_breaks_off_counts_up_to_there() {
 fn what_is_not_there_or_not_for_us() {
     let folder = tempfile::tempdir().unwrap();
     check(&folder.path().join("missing.pcap"), 0, &["no such file"]);
+    check(Path::new("port"), 0, &["no such file; a capture filter goes after --where"]);
     check(folder.path(), 0, &["no capture in this directory"]);
     fs::write(folder.path().join("notes.txt"), "It rained.\n").unwrap();
     check(folder.path(), 0, &["no capture in this directory"]);

@@ -122,7 +122,7 @@ skips! {
     /// A record of a log that does not say which protocol and ports there were.
     NoTransportInLog = 40 "no_transport_in_log" "log records without protocol and ports" true,
     /// A record of a log, where packets are wanted.
-    LogRecord = 41 "log_record" "log records instead of packets" false,
+    LogRecord = 41 "log_record" "log records instead of packets (count, compare, top and flows --unique read logs)" false,
     /// A packet without ports, or whose ports were not captured, where ports are asked for.
     NoPorts = 42 "no_ports" "without ports" true,
     /// A record of a log that lacks an address which the element has.

@@ -388,6 +388,10 @@ impl TraceError {
 
     fn write_io(&self, f: &mut fmt::Formatter<'_>, error: &io::Error) -> fmt::Result {
         match error.kind() {
+            io::ErrorKind::NotFound if begins_filter(&self.path) => write!(
+                f,
+                "no such file; a capture filter goes after --where, such as --where 'port 53'"
+            ),
             io::ErrorKind::NotFound => write!(f, "no such file; check the path"),
             io::ErrorKind::PermissionDenied => f.write_str(
                 "permission denied; make the file readable or run as a user that may read it",
@@ -412,6 +416,15 @@ impl TraceError {
             }
         }
     }
+}
+
+/// Whether a path is a word that begins a capture filter.
+fn begins_filter(path: &Path) -> bool {
+    const WORDS: &[&str] = &[
+        "port", "host", "tcp", "udp", "net", "src", "dst", "ip", "ip6", "icmp", "arp", "vlan",
+        "ether", "dns", "not",
+    ];
+    path.to_str().is_some_and(|path| WORDS.contains(&path))
 }
 
 impl std::error::Error for TraceError {

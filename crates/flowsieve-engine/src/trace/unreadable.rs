@@ -38,6 +38,7 @@ pub(super) fn looks_like(head: &[u8]) -> Option<&'static str> {
         (b"\x5d\x00\x00", "it is compressed with lzma; unpack it with `xz --format=lzma -d`"),
         (b"\x7fELF", "it is a program, not a capture"),
         (b"%PDF", "it is a PDF document, not a capture"),
+        (b"\x89FSIEVE\n", "it is a saved filter; `flowsieve filter info` reads it"),
     ];
     if let Some((_, remedy)) = REMEDIES.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Some(remedy);
