@@ -108,7 +108,7 @@ struct ConditionArgs {
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "auto", value_parser = parse_memory)]
     memory: Vec<Option<u64>>,
 
-    /// What is equal: the total memory of each structure, or the bits of each array
+    /// Give each structure the same memory in all, or each array the same bits
     ///
     /// `array` is the setting of the paper: m bits for each array (--bits), k = 4 for all. Memory
     /// is then reported, not equal.
@@ -470,12 +470,12 @@ impl CompareArgs {
 impl ConditionArgs {
     fn sizes(&self) -> Result<Sizes, UsageError> {
         if self.setting == Setting::Array {
+            const ALL: [u64; 5] = [128, 512, 2048, 8192, 32768];
             if self.memory != [None] || self.expect.is_some() {
                 return Err(UsageError::new(
                     "--setting array gives every array the same bits and k = 4, whatever --memory and --expect say; leave them out, or use --bits",
                 ));
             }
-            const ALL: [u64; 5] = [128, 512, 2048, 8192, 32768];
             let bits = if self.bits.is_empty() { &ALL[..] } else { &self.bits };
             return Ok(Sizes::Arrays(bits.to_vec()));
         }

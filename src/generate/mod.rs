@@ -128,7 +128,7 @@ impl GeneratePlan {
         if !(1..=1 << 24).contains(&self.pairs) || !(1..=1 << 24).contains(&self.names) {
             return refuse("the numbers of pairs and of names must lie between 1 and 16,777,216");
         }
-        // Of DNS alone, all that is no repeat is DNS.
+        // With `--kind dns`, all packets but repeats are DNS.
         let dns_percent =
             if self.kind == GenerateKind::Dns { 0 } else { u32::from(self.dns_percent) };
         if [self.repeat_percent, self.vlan_percent, self.ipv6_percent].iter().any(|&p| p > 100)

@@ -413,7 +413,7 @@ fn two_filters_are_intersected() {
         let run = flowsieve(&line);
         assert_eq!(run.code, Some(1), "{options:?}");
         assert!(run.sentence().contains("--fpr"), "{}", run.err);
-        // What has no count at any size gets none from more memory.
+        // A structure without a count at any size gets none from more memory.
         assert_eq!(run.sentence().contains("more memory"), !options.contains(&"mdbf"));
     }
     count(&["--element", "flow", "--filter", "mdbf"], &b, &[&parts[1]]).done();

@@ -200,7 +200,7 @@ pub struct Upper {
 }
 
 impl Upper {
-    /// What an IP header announces at an offset.
+    /// Creates the header that an IP header announces at an offset.
     pub(super) fn new(protocol: u8, at: usize, later_fragment: bool) -> Self {
         Self { protocol, at, later_fragment, cut_short: false }
     }

@@ -140,7 +140,7 @@ fn pipeline<'a>(
     let with_keys = plan.exact_limit_bytes.is_some() || needs_keys;
     let extractor = || plan.extractor(plan.needs_attributes(), with_keys);
     let is_live = plan.slicing.width_ns.is_some() && plan.trace.is_stream();
-    // Of several inputs, a few packets of each are merged at a time.
+    // A few packets of each input are merged at a time.
     let divides = readers > 0 && plan.trace.inputs.len() == 1;
     let first = if observers.is_empty() {
         extractor().dividing(if divides { plan.shards } else { 1 })

@@ -106,7 +106,7 @@ impl Message {
         let mut message = Self::default();
         let mut fields = Fields::new(bytes, range);
         while let Some((number, value)) = fields.next()? {
-            // Of the side that is asked, or of the response.
+            // The time of the side that is asked, or of the response.
             let side = usize::from(matches!(number, 5 | 7 | 12..));
             match (number, value) {
                 (1, Value::Number(kind)) => message.kind = kind,

@@ -227,7 +227,7 @@ pub(super) struct CodecDamage {
     pub(super) reason: String,
 }
 
-/// What keeps a codec from continuing.
+/// Why a codec cannot continue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fault {
     /// The stream ends too early.
