@@ -91,7 +91,7 @@ def compare(
         pair: Two structures to compare with each other [default: mdbf,cmdbf]
         each: Compare the pair on each capture, with a letter per memory.
         memory: Memory of each structure for one slice. Default: auto.
-        setting: What is equal: the total memory of each structure, or the bits of each array. Default: total.
+        setting: Give each structure the same memory in all, or each array the same bits. Default: total.
         bits: Bits of each array (m) with --setting array, several separated by commas [default:
             128,512,2048,8192,32768]
         seeds: Seeds of hash functions; auto is as many as it takes. Default: auto.
@@ -525,8 +525,10 @@ def filter_union(
     """Unite saved filters of equal parameters into the filter of all their inputs.
 
     They must have been saved with the same structure, memory, seed and shards, of the same kind of element. Scalable
-    filters can be united only if the union has no more links than a chain may have. The size of a union of crowded
-    filters is known only within bounds; to know it better, count the second day with `count --continue monday.fsieve`.
+    filters can be united only if the union has no more links than a chain may have. If they were made with --from and
+    --to, `filter info` names the earliest and the latest time, between which there may be gaps. The size of a union of
+    crowded filters is known only within bounds; to know it better, count the second day with `count --continue
+    monday.fsieve`.
 
     Args:
         files: Saved filters.

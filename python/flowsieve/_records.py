@@ -34,7 +34,7 @@ class Input:
     times_out_of_range: int
     """packets with times outside 1677 to 2262, which count at its nearer end."""
     error: str | None
-    """why reading stopped early, in a sentence."""
+    """why it was not read in full, in a sentence."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ pub(super) fn exact(request: &PlanRequest) -> PlanRow {
         places * (if key.total_cmp(&8.0).is_eq() { key } else { key.max(16.0) } + 1.0)
     };
     // While a table grows, half of it is there twice, and `--exact-limit` keeps a sixteenth back.
-    let grown = |bytes: f64| bytes * 1.5 * 16.0 / 15.0;
+    let grown = |bytes: f64| (bytes * 1.5 * 16.0 / 15.0).ceil();
     let memory: f64 = request.wanted.iter().map(|w| grown(bytes_of(w.mask))).sum();
     let rates = vec![Some(0.0); request.wanted.len()];
     let mut row = PlanRow::new(request, Structure::Exact, Design::Exact, memory, rates);
