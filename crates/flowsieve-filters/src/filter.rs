@@ -301,8 +301,8 @@ impl PatternColumns<'_> {
     }
 }
 
-/// Answer of a filter to a pattern.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Answer of a filter to a pattern, from the weakest to the strongest.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum PatternAnswer {
     /// No such element was inserted. This is always true.
     Absent,
@@ -336,7 +336,6 @@ impl PatternAnswer {
     /// Returns the stronger of two answers, which is the answer of both filters together.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
-        // From the weakest to the strongest.
-        if other as u8 > self as u8 { other } else { self }
+        self.max(other)
     }
 }

@@ -52,13 +52,17 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the hint for a word that needs `dns` before it.
-pub(super) fn hint(word: &str) -> Option<String> {
+/// Returns the hint for a word that needs `dns` before it. The names of types are words of other kinds, too
+/// (`a`, `any`, `https`), so they are known where the expression is about DNS.
+pub(super) fn hint(word: &str, expression: &str) -> Option<String> {
     let upper = word.to_ascii_uppercase();
     let terms = match word {
         "qtype" => "dns qtype AAAA".to_owned(),
         "rcode" => "dns rcode NXDOMAIN".to_owned(),
         "domain" | "qname" => "dns name example.com".to_owned(),
+        _ if !expression.contains("dns ") || word.starts_with(|c: char| c.is_ascii_digit()) => {
+            return None;
+        }
         _ if type_number(&upper).is_some() => format!("dns qtype {upper}"),
         _ if rcode_number(&upper).is_some() => format!("dns rcode {upper}"),
         _ => return None,

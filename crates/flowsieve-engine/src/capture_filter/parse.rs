@@ -15,7 +15,7 @@ const DEPTH_MAX: u32 = 100;
 /// The state of a parser within an expression, and its output so far.
 #[derive(Default)]
 pub(super) struct Parser<'t> {
-    text: &'t str,
+    pub(super) text: &'t str,
     tokens: Vec<Token>,
     at: usize,
     depth: u32,
@@ -200,7 +200,7 @@ impl Parser<'_> {
         match self.kind() {
             Kind::Sign(_) => self.problem(format!("\"{text}\" means nothing here")),
             _ => self.problem(format!("\"{text}\" does not join what stands before it")).with_hint(
-                dns::hint(text)
+                dns::hint(text, self.text)
                     .unwrap_or_else(|| "Terms are joined by \"and\" or \"or\".".to_owned()),
             ),
         }

@@ -246,12 +246,15 @@ impl Parser<'_> {
             (_, Some(qualifiers)) => self.values(&qualifiers),
             (Kind::Word | Kind::Name, None) => {
                 let sentence = format!("\"{text}\" is no word of capture filters");
-                Err(Problem { hint: dns::hint(text), ..self.problem(sentence) })
+                Err(Problem { hint: dns::hint(text, self.text), ..self.problem(sentence) })
             }
             (_, None) => {
+                let widest = if text.contains(':') { 128 } else { 32 };
                 let example = match (kind, self.kind_after(1), self.kind_after(2)) {
                     (Kind::Mac(_), ..) => format!("ether host {text}"),
-                    (_, DIVIDE, Kind::Number(bits)) => format!("net {text}/{bits}"),
+                    (_, DIVIDE, Kind::Number(bits)) if bits <= widest => {
+                        format!("net {text}/{bits}")
+                    }
                     (Kind::Number(_), ..) => format!("port {text}"),
                     _ => format!("host {text}"),
                 };

@@ -282,9 +282,14 @@ fn display_filters_are_said_as_capture_filters() {
         ("domain a.b", Some("dns name example.com")),
         ("dns nxdomain", Some("dns rcode NXDOMAIN")),
         ("dns qtype A or AAAA", Some("dns qtype AAAA")),
+        ("10.0.0.0/33", Some("host 10.0.0.0")),
     ] {
         let hint = hint.map(|hint| format!("For example: {hint}."));
         assert_eq!(refused(expression).hint(), hint.as_deref(), "{expression}");
+    }
+    for expression in ["port http https", "port 53 a", "dns query and port 80 443"] {
+        let hint = refused(expression).hint().map(str::to_owned);
+        assert_eq!(hint.as_deref(), Some("Terms are joined by \"and\" or \"or\"."), "{expression}");
     }
 }
 

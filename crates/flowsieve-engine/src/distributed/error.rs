@@ -4,6 +4,7 @@ use crate::guard::WorkerPanicked;
 use crate::pipeline::PlanError;
 use crate::trace::TraceError;
 use crate::untrusted::Shown;
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 
@@ -42,12 +43,12 @@ pub enum PieceError {
 }
 
 impl PieceError {
-    pub(super) fn mismatch(what: &str) -> Self {
-        Self::Mismatch(what.to_owned())
+    pub(super) fn mismatch(what: impl Display) -> Self {
+        Self::Mismatch(what.to_string())
     }
 
     /// Checks that parts belong together.
-    pub(super) fn unless(fits: bool, what: &str) -> Result<(), Self> {
+    pub(super) fn unless(fits: bool, what: impl Display) -> Result<(), Self> {
         if fits { Ok(()) } else { Err(Self::mismatch(what)) }
     }
 

@@ -125,7 +125,7 @@ impl FlowSums {
     /// The shard had one before.
     pub fn shard(&mut self, tally: &FlowTally) -> Result<(), PieceError> {
         let is_new = self.seen.insert(tally.shard);
-        PieceError::unless(is_new, &format!("a tally of shard {} came twice", tally.shard))?;
+        PieceError::unless(is_new, format_args!("a tally of shard {} came twice", tally.shard))?;
         self.packets = self.packets.saturating_add(tally.packets);
         let sum = &mut self.totals;
         sum.bytes = sum.bytes.saturating_add(tally.bytes);

@@ -143,8 +143,8 @@ impl RowSums {
     /// The shard had one before.
     pub fn shard(&mut self, tally: &RowTally) -> Result<(), PieceError> {
         let RowTally { slice, shard, .. } = *tally;
-        let what = format!("a tally of shard {shard} of slice {slice} came twice");
-        PieceError::unless(self.seen.insert((slice, shard)), &what)?;
+        let what = format_args!("a tally of shard {shard} of slice {slice} came twice");
+        PieceError::unless(self.seen.insert((slice, shard)), what)?;
         if let (Some(slices), 1..) = (&mut self.slices, tally.rows) {
             slices.insert(tally.slice);
         }

@@ -84,8 +84,8 @@ impl<'a> TraceOrder<'a> {
         table: &InputTable,
     ) -> Result<Self, PieceError> {
         let are_here = parts.iter().all(|part| part.slice == slice && part.shard == shard);
-        let what = format!("a part is not of shard {shard} of slice {slice}");
-        PieceError::unless(are_here, &what)?;
+        let what = format_args!("a part is not of shard {shard} of slice {slice}");
+        PieceError::unless(are_here, what)?;
         // By input, piece and number: within an input that is the order of the packets.
         let mut placed: BTreeMap<(u32, u32, u32), (i64, &SlicePart)> = BTreeMap::new();
         for part in parts {
