@@ -63,6 +63,7 @@ pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
     before: u64,
 ) -> Result<bool, TraceError> {
     let already = out.times_ns().len() as u64;
+    // An error of the capture; or where and why the builder panicked; or whether a batch was read.
     let made = catch_panic(|| {
         let Some(batch) = capture.next_batch()? else { return Ok(Ok(false)) };
         let appended = catch_panic(|| builder.append(batch, out)).map(|()| true);

@@ -162,6 +162,7 @@ impl Read for Ahead {
             self.source_position += count as u64;
             self.position = self.source_position;
         }
+        // Bytes come first; a failure stays for the next call.
         let failure = self.source.failure.take_if(|_| known + count == 0);
         failure.map_or(Ok(known + count), Err)
     }
