@@ -473,7 +473,7 @@ impl ConditionArgs {
             const ALL: [u64; 5] = [128, 512, 2048, 8192, 32768];
             if self.memory != [None] || self.expect.is_some() {
                 return Err(UsageError::new(
-                    "--setting array gives every array the same bits and k = 4, whatever --memory and --expect say; leave them out, or use --bits",
+                    "--setting array gives every array the same bits and k = 4, whatever --memory and --expect say; leave them out, and give --bits in their place",
                 ));
             }
             let bits = if self.bits.is_empty() { &ALL[..] } else { &self.bits };

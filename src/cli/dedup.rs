@@ -6,7 +6,7 @@ use super::options::{
     one_of,
 };
 use super::output::{Output, Partials, unwritten};
-use super::run::{PARTIAL, Run, all_written};
+use super::run::{PARTIAL, Run, all_written, refuse_foreign};
 use super::same_file::keep_apart;
 use super::units::{
     in_short, parse_count, parse_duration_ns, parse_seed, parse_size, parse_width_ns, with_values,
@@ -186,6 +186,7 @@ fn parse_snap_length(text: &str) -> Result<SnapLength, String> {
 
 pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     args.check()?;
+    args.output.path().map_or(Ok(()), refuse_foreign)?;
     let inputs = run.start_on(&args.input, false, args.quiet.quiet)?;
     let mut plan = args.plan(&inputs)?;
     plan.check_memory()?;

@@ -360,7 +360,13 @@ impl Run {
         self.directories.extend(inputs.problems);
         self.others += inputs.others;
         self.remarks = twice(&inputs.files);
-        self.remarks.extend(inputs.unreadable.iter().map(|why| format!("left out {why}")));
+        if let [why, others @ ..] = &inputs.unreadable[..] {
+            let more = match others.len() {
+                0 => String::new(),
+                more => format!("; the same goes for {}", counted(more as u64, "file", "files")),
+            };
+            self.remarks.push(format!("left out {why}{more}"));
+        }
         let left_out = [
             (
                 &inputs.unfinished,
@@ -570,7 +576,7 @@ fn report_remarks(inputs: &[InputResult]) {
 }
 
 /// Refuses a name that promises something else than rows.
-fn refuse_foreign(path: &Path) -> Result<(), UsageError> {
+pub(super) fn refuse_foreign(path: &Path) -> Result<(), UsageError> {
     let end = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let remedy = match &*end {
         "htm" | "html" | "svg" | "png" | "pdf" => "pages are written by --html, figures by --svg",

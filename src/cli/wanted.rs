@@ -108,7 +108,7 @@ impl Numbers {
         match self.for_all {
             Some(all) if is_given && elements.whole().total_cmp(&(all as f64)).is_ne() => {
                 Err(UsageError::new(format!(
-                    "--expect {all} contradicts the other numbers, of which {} distinct elements follow; leave it out, or correct the others",
+                    "--expect {all} contradicts the other numbers, which give {} distinct elements; leave it out, or correct the others",
                     elements.whole()
                 )))
             }

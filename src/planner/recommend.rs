@@ -254,8 +254,8 @@ fn exact_too(request: &PlanRequest, rows: &[PlanRow]) -> &'static str {
     let exact = rows.iter().find(|row| row.structure == Structure::Exact);
     match (exact, request.goal) {
         (Some(exact), Goal::Memory { .. }) if exact.fits => {
-            let has_addresses = request.attributes.iter().any(|it| it == "src" || it == "dst");
-            if has_addresses {
+            let is_address = |it: &String| matches!(it.split('/').next(), Some("src" | "dst"));
+            if request.attributes.iter().any(is_address) {
                 "; an exact set fits as well if no address is IPv6"
             } else {
                 "; an exact set fits as well"

@@ -248,7 +248,7 @@ fn nothing(plan: &TopPlan) -> String {
 pub(super) fn missing(plan: &TopPlan) -> Option<String> {
     let (number, others) = (ranked_number(plan), plan.question.others_plural());
     (plan.rank_by != RankBy::Distinct).then(|| {
-        format!("keys with more {number} may be missing, since a full table keeps those with the most {others}; give more --memory")
+        format!("keys with more {number} may be missing, since a full table keeps those with the most {others}; give more --memory, or name with --distinct what differs more")
     })
 }
 

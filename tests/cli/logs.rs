@@ -128,6 +128,12 @@ fn a_list_of_flows_counts_like_its_packets() {
     }
     let generated = list(folder.path(), "traces/generated.pcap", &[]);
     assert_eq!(exact(&["--element", "flow", &generated]), 3_953);
+    // Messages that are listed without ports stay messages.
+    let export =
+        ["export", "--element", "dns", "--names", "zeek", "-o", packets, "traces/netns-dns.pcap"];
+    flowsieve(&export).done();
+    let of = |input: &str| exact(&["--element", "dns", input]);
+    assert_eq!(of(packets), of("traces/netns-dns.pcap"));
 }
 
 #[test]
@@ -272,7 +278,7 @@ fn types_that_a_log_does_not_say_are_remarked_on() {
         let line = ["count", "--element", "dns", "--where", expression, log.to_str().unwrap()];
         flowsieve(&line).err
     };
-    let remark = "match no record of this log";
+    let remark = "know nothing of this log";
     assert!(asked("udp or dns qtype A").contains(remark));
     assert_eq!(asked("dns name a.test"), "");
 }

@@ -92,9 +92,12 @@ fn a_name_that_promises_no_rows_is_refused() {
     for (name, remedy) in [("r.HTML", "--html"), ("r.pcapng", "-w of dedup"), ("r.xlsx", ".csv")] {
         let path = folder.path().join(name);
         let line = ["count", "traces/netns-dns.pcap", "-o", path.to_str().unwrap()];
-        let run = flowsieve(&line);
-        assert_eq!(run.code, Some(2), "{}", run.err);
-        assert!(run.err.contains(remedy), "{}", run.err);
+        let of_dedup = ["dedup", "--dry-run", line[1], "-o", line[3]];
+        for line in [&line[..], &of_dedup] {
+            let run = flowsieve(line);
+            assert_eq!(run.code, Some(2), "{}", run.err);
+            assert!(run.err.contains(remedy), "{}", run.err);
+        }
     }
     assert!(names_in(folder.path()).is_empty());
 }

@@ -129,7 +129,7 @@ impl Source {
         let asks = self.select.as_ref().is_some_and(|select| select.asks_dns_codes());
         (asks && !container.starts_with("dnstap")).then(|| {
             format!(
-                "{}: `dns qtype` and `dns rcode` match no record of this log: types and response codes are known for packets and dnstap only",
+                "{}: `dns qtype` and `dns rcode` know nothing of this log: types and response codes are known for packets and dnstap only",
                 self.path.shown()
             )
         })

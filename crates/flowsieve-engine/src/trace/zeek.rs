@@ -81,6 +81,8 @@ pub(super) const JSON: Format = Format {
             if !(has("id.orig_h") || has("id_orig_h")) {
                 // Events of Suricata are not Zeek's, whatever follows.
                 if has("event_type") { Verdict::Break(None) } else { Verdict::Continue(()) }
+            } else if has("query") && !SOURCE_PORT.iter().any(|name| has(name)) {
+                Verdict::Break(Some("zeek-dns-json"))
             } else if OF_CONNECTIONS.iter().any(|name| has(name)) {
                 Verdict::Break(Some("zeek-conn-json"))
             } else if has("query") {
@@ -253,7 +255,9 @@ fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
         record.orig_bytes,
         record.resp_bytes,
     ];
-    let content = if of_connections.iter().any(Option::is_some) {
+    // DNS messages that `export` lists have numbers of connections, and no ports.
+    let is_question = record.query.is_some() && record.source_port.is_none();
+    let content = if !is_question && of_connections.iter().any(Option::is_some) {
         Content::Flow(FlowFields {
             end: as_written(record.duration).map(End::Duration),
             packets: [as_written(record.orig_pkts), as_written(record.resp_pkts)],
