@@ -186,7 +186,6 @@ fn parse_snap_length(text: &str) -> Result<SnapLength, String> {
 
 pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     args.check()?;
-    args.output.path().map_or(Ok(()), refuse_foreign)?;
     let inputs = run.start_on(&args.input, false, args.quiet.quiet)?;
     let mut plan = args.plan(&inputs)?;
     plan.check_memory()?;
@@ -200,6 +199,7 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
         dropped: open(&files.dropped)?,
         anonymizer: key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part())),
     };
+    args.output.path().map_or(Ok(()), refuse_foreign)?;
     let captures = files.write.iter().chain(&files.dropped);
     let output = Output::report(&run.partials, captures, args.output.path())?;
     args.output.open_summary(run)?;

@@ -377,7 +377,7 @@ impl MembershipFilter for CuckooFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        Some(self.counter.estimate(|| self.repeat_probability()))
+        Some(self.counter.estimate(|| self.repeat_probability()).unless_blind(self.is_full))
     }
 }
 
@@ -473,6 +473,7 @@ mod tests {
     fn a_full_filter_says_yes() {
         let filter = filled(CuckooSpec { buckets: 4, fingerprint_bits: 8 }, 1, 100);
         assert!(filter.is_full && filter.distinct().is_some_and(Estimate::is_full));
+        assert_eq!(filter.distinct().and_then(Estimate::point), None);
         assert!(filter.contains(ElementDigests::of_whole(Digester::new(9).digest(b"none"))));
     }
 }

@@ -95,6 +95,12 @@ impl Estimate {
         Self { distinct: middle, variance: 0.0, basis: Basis::Bounds { lower, upper } }
     }
 
+    /// Returns its lower bound alone if a filter that fills up at once notices nothing any more: its
+    /// count then stands still, and its error does not grow.
+    pub(crate) fn unless_blind(self, is_blind: bool) -> Self {
+        if is_blind { Self::bounded(self.lower(), None) } else { self }
+    }
+
     /// Returns the count, or `None` if only its bounds are known.
     pub const fn point(self) -> Option<f64> {
         match self.basis {

@@ -174,8 +174,7 @@ impl DistinctCounter {
     }
 
     /// Returns the count, given the chances of a new element. It has no upper bound if less than
-    /// the share `least_seen` of the new elements would be seen, and is only a lower bound if none
-    /// would: then the sum no longer grows with the stream.
+    /// the share `least_seen` of the new elements would be seen.
     pub(crate) fn estimate_with(
         &self,
         chances: impl FnOnce() -> Chances,
@@ -195,8 +194,7 @@ impl DistinctCounter {
             variance: self.variance,
             basis: Basis::Stream(Seen::of_stream(self.seen, next_mean)),
         };
-        let count = self.base.plus(stream);
-        if chances.seen > 0.0 { count } else { Estimate::bounded(count.lower(), None) }
+        self.base.plus(stream)
     }
 }
 
@@ -210,11 +208,9 @@ mod tests {
         assert_eq!(counter.estimate(|| 1.0), Estimate::default());
         counter.record(Sighting::First, || 0.5);
         counter.record(Sighting::Repeat, || unreachable!("it is not new"));
-        for (repeat, full, point) in
-            [(0.98, false, Some(2.0)), (0.995, true, Some(2.0)), (1.0, true, None)]
-        {
+        for (repeat, full) in [(0.98, false), (0.995, true), (1.0, true)] {
             let estimate = counter.estimate(|| repeat);
-            assert_eq!((estimate.point(), estimate.lower()), (point, 1));
+            assert_eq!((estimate.distinct, estimate.lower()), (2.0, 1));
             assert_eq!(estimate.is_full(), full);
         }
     }

@@ -471,7 +471,9 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        Some(self.counter?.estimate(|| self.claimed() as f64 / self.places.hashes() as f64))
+        let (claimed, hashes) = (self.claimed(), self.places.hashes());
+        let count = self.counter?.estimate(|| claimed as f64 / hashes as f64);
+        Some(count.unless_blind(claimed >= hashes))
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {

@@ -22,6 +22,7 @@ fn nothing_is_lost_when_buckets_and_stash_are_full() {
 
     assert_eq!(filter.insert(whole(96)), Sighting::First);
     assert_eq!((filter.stashed(), filter.given_up()), (64, 1));
+    assert_eq!(filter.distinct().and_then(Estimate::point), None);
     assert_eq!(filter.distinct().map(|count| count.distinct.round()), Some(97.0));
     // The only bucket is given up: everything is contained from now on.
     assert!(filter.contains(whole(1_000_000)));
