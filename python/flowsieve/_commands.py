@@ -1056,7 +1056,7 @@ def top(
         timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
         by: Keys to rank, such as src, dst/24 or src,dst. Default: src.
-        distinct: What is counted for each key, such as dst or dst-port [default: dst; src if dst is in the key]
+        distinct: Fields to count for each key, such as dst or dst-port [default: dst; src if dst is in the key]
         number: Keys listed per slice at most [default: 20; with --min: all]
         sort: Rank by distinct, packets or bytes. Default: distinct.
         min: List keys with at least this many distinct others [default: 2; 1 with --sort bytes or packets]

@@ -105,7 +105,7 @@ fn wrong(sentence: &str) -> PyErr {
     failure(because(sentence))
 }
 
-/// Takes what can be had once; the sentence says that it is gone.
+/// Takes a value that can be taken once; fails with the sentence the second time.
 fn taken<T>(once: &Mutex<Option<T>>, sentence: &str) -> PyResult<T> {
     locked(once).take().ok_or_else(|| wrong(sentence))
 }

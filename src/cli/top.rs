@@ -84,7 +84,7 @@ struct QuestionArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "src", value_parser = elements(), hide_possible_values = true)]
     by: Vec<ElementKind>,
 
-    /// What is counted for each key, such as dst or dst-port [default: dst; src if dst is in the key]
+    /// Fields to count for each key, such as dst or dst-port [default: dst; src if dst is in the key]
     ///
     /// The same names as for --by. For ports, packets without ports do not count. If both addresses are in the
     /// key, name something, unless you rank by packets or bytes.

@@ -18,7 +18,7 @@ use crate::comparison::{
 use std::io::{self, Write};
 
 /// Most other structures with a column in the pair's table; more get a separate table.
-const BESIDE: usize = 2;
+const MOST_OTHERS: usize = 2;
 
 /// Captures whose digests a terminal shows.
 const DIGESTS: usize = 3;
@@ -37,7 +37,7 @@ pub(super) fn document(report: &CompareReport<'_>) -> Document {
     let sentences = report.sentences();
     document.terminal((!sentences.is_empty()).then(|| Block::Sentence(sentences.join(" "))));
     let pair = report.plan.pair.map(|_| pair_table(report, &shown_verdicts(report)));
-    let has_others = pair.is_none() || others(report).len() > BESIDE;
+    let has_others = pair.is_none() || others(report).len() > MOST_OTHERS;
     let others = CountKind::ALL.into_iter().filter(|_| has_others);
     let others = others.filter_map(|kind| others_table(report, kind));
     for table in pair.into_iter().chain(others) {
@@ -96,8 +96,8 @@ fn shown_verdicts(report: &CompareReport<'_>) -> Vec<VerdictRow> {
 /// Returns the table of the pair by size, with the other structures if they are few.
 pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> TableView {
     let pair = report.plan.pair.unwrap_or([Contender::Planned; 2]);
-    let beside = others(report);
-    let beside = if beside.len() > BESIDE { Vec::new() } else { beside };
+    let others = others(report);
+    let others = if others.len() > MOST_OTHERS { Vec::new() } else { others };
     let number =
         |text: &'static str, priority| Heading::number(text).gap(2).drop_priority(priority);
     let is_raw = |row: &VerdictRow| row.verdict.count == CountKind::Raw;
@@ -131,9 +131,9 @@ pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> Tab
     columns.push(number("seeds", 2), |row| {
         row.judged().map_or(String::new(), |it| it.seeds.to_string())
     });
-    for it in beside {
-        let heading = Heading::text(it.name()).gap(2).drop_priority(5);
-        let measured = measured(it);
+    for structure in others {
+        let heading = Heading::text(structure.name()).gap(2).drop_priority(5);
+        let measured = measured(structure);
         columns.push(heading, move |row| short_error(measured(row)));
     }
     columns.table(rows)

@@ -244,7 +244,8 @@ fn nothing(plan: &TopPlan) -> String {
     )
 }
 
-/// Says what a full table lacks, which keeps keys with many others, whatever they are ranked by.
+/// Returns the warning that keys may be missing: a full table keeps those with the most distinct others,
+/// whatever they are ranked by.
 pub(super) fn missing(plan: &TopPlan) -> Option<String> {
     let (number, others) = (ranked_number(plan), plan.question.others_plural());
     (plan.rank_by != RankBy::Distinct).then(|| {

@@ -34,7 +34,7 @@ fn a_filter_has_the_best_number_of_bits_at_high_rates_too() {
     assert_eq!((&subset["probes"], &subset["memory_bytes"]), (&2.into(), &6_336.into()));
 }
 
-/// Memory beside the arrays of a filter counts, and one that says yes to everything is no answer.
+/// Plans charge memory in addition to the arrays, and recommend no filter that always says yes.
 #[test]
 fn what_is_recommended_keeps_to_the_memory_and_says_no() {
     let of = |elements: &str, memory: &str, filter: &str| {

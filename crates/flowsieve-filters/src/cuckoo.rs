@@ -377,7 +377,7 @@ impl MembershipFilter for CuckooFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        Some(self.counter.estimate(|| self.repeat_probability()).unless_blind(self.is_full))
+        Some(self.counter.estimate(|| self.repeat_probability()).unless_full(self.is_full))
     }
 }
 

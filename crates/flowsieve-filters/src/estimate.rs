@@ -95,10 +95,10 @@ impl Estimate {
         Self { distinct: middle, variance: 0.0, basis: Basis::Bounds { lower, upper } }
     }
 
-    /// Returns its lower bound alone if a filter that fills up at once notices nothing any more: its
-    /// count then stands still, and its error does not grow.
-    pub(crate) fn unless_blind(self, is_blind: bool) -> Self {
-        if is_blind { Self::bounded(self.lower(), None) } else { self }
+    /// Returns only the lower bound if the filter takes every new element for a repeat. The count of a
+    /// filter that becomes full in one step stops there, with an error that is too small.
+    pub(crate) fn unless_full(self, is_full: bool) -> Self {
+        if is_full { Self::bounded(self.lower(), None) } else { self }
     }
 
     /// Returns the count, or `None` if only its bounds are known.

@@ -112,7 +112,7 @@ impl CaptureFilter {
         self.program.run(&mut Packet::new(link, frame, wire, self.tunnel, &self.dns_ports))
     }
 
-    /// Whether a test asks for the type or the response code of a DNS message.
+    /// Returns whether the filter tests types or response codes of DNS messages.
     pub(crate) fn asks_dns_codes(&self) -> bool {
         let asks = |test: &Test| matches!(test, Test::Dns(DnsTest::Type(_) | DnsTest::Code(_)));
         self.program.ops.iter().any(|op| asks(&op.test))

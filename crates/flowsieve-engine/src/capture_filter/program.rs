@@ -219,8 +219,7 @@ pub(super) struct Program {
     pub(super) steps: Vec<Step>,
 }
 
-/// As the next test, while a program is made: the operand on the right, which was emitted just
-/// before.
+/// Placeholder for the number of the next test: the operand on the right, which was emitted just before.
 const NEXT: u32 = u32::MAX - 2;
 
 impl Program {

@@ -198,7 +198,7 @@ named_enum! {
 }
 
 impl CountKind {
-    /// Returns what is said of raw counts, or what is said of estimates.
+    /// Returns the value for raw counts or the one for estimates.
     const fn of<T: Copy>(self, raw: T, estimate: T) -> T {
         match self {
             Self::Raw => raw,

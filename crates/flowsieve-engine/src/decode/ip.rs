@@ -193,7 +193,7 @@ pub struct Upper {
     pub protocol: u8,
     /// Its offset in the bytes that were walked over.
     pub at: usize,
-    /// It is a piece from the middle of something, and has no header.
+    /// Whether this is a fragment other than the first, which has no transport header.
     pub later_fragment: bool,
     /// The captured bytes end before the header that this one announces.
     pub cut_short: bool,

@@ -61,7 +61,7 @@ pub struct Carried {
     pub length: usize,
     /// Its protocol number.
     pub protocol: u8,
-    /// It is a piece from the middle of something, and has no header.
+    /// Whether this is a fragment other than the first, which has no transport header.
     pub later_fragment: bool,
 }
 

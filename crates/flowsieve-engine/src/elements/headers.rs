@@ -98,7 +98,7 @@ impl HeaderFields<'_> {
     }
 }
 
-/// Stands for addresses that no element has.
+/// Placeholder where elements have no address.
 const NO_ADDRESSES: Addresses = Addresses::V4 { source: [0; 4], destination: [0; 4] };
 
 /// Parts of a packet that have to be read.
@@ -260,8 +260,8 @@ impl HeaderReader {
         }
     }
 
-    /// Returns the ends that a record states. Elements without addresses need none; if packets went one way
-    /// only, those with one address need no other.
+    /// Returns the addresses, protocol and ports of a record. Elements without addresses need none; if the
+    /// packets went one way, those with one address need only that one.
     fn logged(&self, entry: &LogEntry, one_way: bool) -> Result<HeaderFields<'static>, Skip> {
         let (protocol, from, to) = match entry.transport {
             Some(transport) => transport,

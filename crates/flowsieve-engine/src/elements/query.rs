@@ -235,7 +235,7 @@ fn address(text: &str, prefix: Option<u8>) -> Result<IpAddr, QueryError> {
     }
 }
 
-/// Says that a text is no such value.
+/// Creates the error for a text that is not a value of this kind.
 fn no(text: &str, what: &str) -> QueryError {
     QueryError(format!("`{text}` is no {what}"))
 }

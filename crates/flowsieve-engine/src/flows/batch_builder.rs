@@ -38,7 +38,7 @@ impl FlowBatchBuilder {
         Self { shards, ..self }
     }
 
-    /// A packet of which nothing but this is known.
+    /// Creates a packet without bytes, flags and VLAN tag.
     #[inline]
     fn of_flow(&self, key: FlowKey, upper: Upper) -> FlowPacket {
         let (key, reversed) = if self.bidirectional { key.undirected() } else { (key, false) };

@@ -126,12 +126,12 @@ pub(super) trait SlotFields: IndexMut<usize, Output = u64> {
         self[STATE] & LIVE != 0
     }
 
-    /// No flow is here any more.
+    /// Marks the slot as free.
     fn die(&mut self) {
         self[STATE] &= !LIVE;
     }
 
-    /// Whether there was a packet since this was asked last, or since the first one.
+    /// Returns whether a packet came since the last call, or since the first packet.
     fn take_used(&mut self) -> bool {
         let was_used = self[STATE] & USED != 0;
         self[STATE] &= !USED;

@@ -378,7 +378,7 @@ impl NewElements {
     }
 }
 
-/// Returns the entry of a slice, if there is one, or those of all slices, which are in order.
+/// Selects the entry of one slice, or all entries if `slice` is `None`. Entries are sorted by slice.
 fn of_slice<T>(entries: &[(i64, T)], slice: Option<i64>) -> &[(i64, T)] {
     let Some(slice) = slice else { return entries };
     let place = entries.binary_search_by_key(&slice, |(index, _)| *index);

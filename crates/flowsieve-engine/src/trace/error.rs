@@ -192,7 +192,7 @@ impl ReadError {
         Self::at(offset, kind)
     }
 
-    /// Counts another line or record that was skipped.
+    /// Adds one to the number of further lines or records that were skipped.
     pub(super) fn count_other(&mut self) {
         if let TraceErrorKind::LinesSkipped { others, .. }
         | TraceErrorKind::RecordsSkipped { others, .. } = &mut self.kind

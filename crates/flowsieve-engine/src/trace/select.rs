@@ -15,7 +15,7 @@ pub trait Select: fmt::Debug + Send + Sync {
     /// Appends, for each record of a log, whether it is wanted.
     fn choose_entries(&self, log: LogBatch<'_>, chosen: &mut Vec<bool>);
 
-    /// Whether it asks for types or response codes of DNS messages.
+    /// Returns whether it tests types or response codes of DNS messages.
     fn asks_dns_codes(&self) -> bool {
         false
     }

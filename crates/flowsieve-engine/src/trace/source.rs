@@ -124,7 +124,7 @@ impl Source {
         self.open(format, &StopFlag::default())?.first_time_ns()
     }
 
-    /// Returns the remark on a log of which the selection asks something that it does not say.
+    /// Returns the remark for a log without the DNS types and response codes that the selection tests.
     pub(crate) fn unsaid(&self, container: &str) -> Option<String> {
         let asks = self.select.as_ref().is_some_and(|select| select.asks_dns_codes());
         (asks && !container.starts_with("dnstap")).then(|| {

@@ -473,7 +473,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     fn distinct(&self) -> Option<Estimate> {
         let (claimed, hashes) = (self.claimed(), self.places.hashes());
         let count = self.counter?.estimate(|| claimed as f64 / hashes as f64);
-        Some(count.unless_blind(claimed >= hashes))
+        Some(count.unless_full(claimed >= hashes))
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {

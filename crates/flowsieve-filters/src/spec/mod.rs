@@ -263,7 +263,8 @@ impl FilterSpec {
         self.parameters().memory_bytes()
     }
 
-    /// Returns the bytes that this many elements are expected to take beside the arrays.
+    /// Returns the expected bytes in addition to the arrays for this many elements: the stash of a
+    /// d-left filter and the counters of its overfull buckets.
     #[doc(hidden)]
     pub fn additional_bytes(&self, elements: f64) -> u64 {
         self.parameters().additional_bytes(elements)
