@@ -33,6 +33,8 @@ pub struct PieceReader {
     used: usize,
     batch: ElementBatch,
     open: BTreeMap<i64, Vec<OpenShard>>,
+    /// Empty sets that have memory.
+    spare: Vec<ExactSet>,
     ready: VecDeque<SlicePart>,
     next_part: u32,
     input: InputPart,
@@ -112,6 +114,7 @@ impl PieceReader {
             used: 0,
             batch: ElementBatch::default(),
             open: BTreeMap::new(),
+            spare: Vec::new(),
             ready: VecDeque::new(),
             next_part: 0,
             input,
@@ -157,23 +160,37 @@ impl PieceReader {
 
     fn take(&mut self) {
         let batch = std::mem::take(&mut self.batch);
-        let columns = &batch.elements;
         let before = self.input.packets;
         self.input.packets += batch.times_ns.len() as u64;
-        self.input.elements += columns.len() as u64;
+        self.input.elements += batch.elements.len() as u64;
         let mut cursor = Cursor::default();
+        while cursor.packet < batch.times_ns.len() {
+            self.take_run(&batch, &mut cursor, before);
+            if self.used >= self.budget {
+                self.emit();
+            }
+        }
+        self.batch = batch;
+    }
+
+    /// Takes packets until one is of another slice, or the budget is used up. Packet 0 of the batch
+    /// has the number `before` in the piece.
+    fn take_run(&mut self, batch: &ElementBatch, cursor: &mut Cursor, before: u64) {
+        let columns = &batch.elements;
+        let slice = self.grid.index(batch.times_ns[cursor.packet]);
+        let (start_ns, end_ns) = self.grid.bounds(slice);
+        let (shards, used, spare) = (self.shards, &mut self.used, &mut self.spare);
+        let slice = self.open.entry(slice).or_insert_with(|| {
+            *used += shards as usize * BYTES_A_SHARD;
+            (0..shards).map(|_| OpenShard::with_set(spare.pop())).collect()
+        });
         let mut packed = Vec::new();
-        for (number, &time_ns) in (before..).zip(&batch.times_ns) {
-            let elements = cursor.pass(&batch, cursor.packet + 1, |skip| {
+        for (number, &time_ns) in (before..).zip(&batch.times_ns).skip(cursor.packet) {
+            let elements = cursor.pass(batch, cursor.packet + 1, |skip| {
                 *self.input.skipped.entry(skip).or_default() += 1;
             });
             let latest = self.input.latest_ns.map_or(time_ns, |t| t.max(time_ns));
             self.input.latest_ns = Some(latest);
-            let (shards, used) = (self.shards, &mut self.used);
-            let slice = self.open.entry(self.grid.index(time_ns)).or_insert_with(|| {
-                *used += shards as usize * BYTES_A_SHARD;
-                (0..shards).map(|_| OpenShard::empty()).collect()
-            });
             slice[0].packet(time_ns);
             for element in elements {
                 let digest = columns.digests[element];
@@ -197,11 +214,12 @@ impl PieceReader {
                     }
                 };
             }
-            if self.used >= self.budget {
-                self.emit();
+            let next_ns = batch.times_ns.get(cursor.packet);
+            if self.used >= self.budget || !next_ns.is_some_and(|t| (start_ns..end_ns).contains(t))
+            {
+                return;
             }
         }
-        self.batch = batch;
     }
 
     /// Makes parts of all open shards.
@@ -210,6 +228,8 @@ impl PieceReader {
         let part = self.next_part;
         self.next_part += 1;
         let input = &self.input;
+        let mut room = self.budget as u64;
+        self.spare.clear();
         for (slice, mut shards) in std::mem::take(&mut self.open) {
             if let [summary, exact @ ..] = &mut shards[..]
                 && self.form == Form::Record
@@ -218,20 +238,27 @@ impl PieceReader {
                 summary.repeats.extend(repeats);
             }
             let used = (0..).zip(shards);
-            let used = used.filter(|(_, shard)| shard.packets + shard.elements > 0);
-            self.ready.extend(used.map(|(number, shard)| SlicePart {
-                slice,
-                shard: number,
-                input: input.input,
-                range: input.range,
-                entered: input.entered.unwrap_or(0),
-                part,
-                packets: shard.packets,
-                elements: shard.elements,
-                times_ns: shard.times_ns,
-                repeats: shard.repeats(),
-                firsts: shard.firsts,
-            }));
+            for (number, shard) in used.filter(|(_, shard)| shard.packets + shard.elements > 0) {
+                self.ready.push_back(SlicePart {
+                    slice,
+                    shard: number,
+                    input: input.input,
+                    range: input.range,
+                    entered: input.entered.unwrap_or(0),
+                    part,
+                    packets: shard.packets,
+                    elements: shard.elements,
+                    times_ns: shard.times_ns,
+                    repeats: shard.repeats(),
+                    firsts: shard.firsts,
+                });
+                let mut seen = shard.seen;
+                seen.clear();
+                if let Some(left) = room.checked_sub(seen.memory_bytes()) {
+                    room = left;
+                    self.spare.push(seen);
+                }
+            }
         }
     }
 }
@@ -293,14 +320,14 @@ impl InputPart {
 }
 
 impl OpenShard {
-    fn empty() -> Self {
+    fn with_set(seen: Option<ExactSet>) -> Self {
         Self {
             packets: 0,
             elements: 0,
             times_ns: None,
             firsts: Vec::new(),
             last_ns: i64::MIN,
-            seen: ExactSet::new(u64::MAX),
+            seen: seen.unwrap_or_else(|| ExactSet::new(u64::MAX)),
             repeats: HashMap::default(),
         }
     }

@@ -60,6 +60,10 @@ pub trait WireFormat: Serialize + DeserializeOwned {
 
 /// Appends a value.
 pub(super) fn append(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    // Most values are small: an array takes them faster than a vector that may have to grow.
+    if let Ok(written) = postcard::to_slice(value, &mut [0; 48]) {
+        return out.extend_from_slice(written);
+    }
     let written = postcard::to_extend(value, std::mem::take(out));
     *out = written.expect("a vector takes every value that has a length");
 }
