@@ -120,17 +120,23 @@ pub(crate) fn unpacked(column: &ArrayRef, kind: &DataType) -> ArrayRef {
         (DataType::UInt16, DataType::UInt64) => widened::<UInt16Type>(column),
         (DataType::UInt32, DataType::UInt64) => widened::<UInt32Type>(column),
         (DataType::FixedSizeBinary(_), DataType::Utf8) => {
-            let (mut texts, mut text) = (StringBuilder::new(), String::new());
-            for hash in column.as_fixed_size_binary() {
-                text.replace_range(.., COMMUNITY_ID.0);
-                texts.append_option(hash.map(|hash| {
-                    STANDARD.encode_string(hash, &mut text);
-                    &text
-                }));
-            }
+            let mut texts = StringBuilder::new();
+            for_each_community_id(column, |text| texts.append_option(text));
             Arc::new(texts.finish())
         }
         _ => Arc::clone(column),
+    }
+}
+
+/// Calls `take` with the Community ID of each row of a packed column.
+pub(crate) fn for_each_community_id(column: &ArrayRef, mut take: impl FnMut(Option<&str>)) {
+    let mut text = String::new();
+    for hash in column.as_fixed_size_binary() {
+        text.replace_range(.., COMMUNITY_ID.0);
+        take(hash.map(|hash| {
+            STANDARD.encode_string(hash, &mut text);
+            text.as_str()
+        }));
     }
 }
 

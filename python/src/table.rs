@@ -1,6 +1,6 @@
 //! Rows in memory, for any library that takes Arrow.
 
-use crate::packed::{batch_of, packed_batches, unpacked, unpacked_batch};
+use crate::packed::{batch_of, for_each_community_id, packed_batches, unpacked, unpacked_batch};
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{
@@ -49,10 +49,10 @@ impl Table {
         &self,
         py: Python<'py>,
         rows: &RecordBatch,
-        words: &mut [Words<'py>],
+        words: &mut Vec<Words<'py>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let mut lists: Vec<Bound<'_, PyList>> = Vec::with_capacity(words.len());
-        for (place, (field, words)) in self.schema.fields().iter().zip(words).enumerate() {
+        let mut lists: Vec<Bound<'_, PyList>> = Vec::with_capacity(rows.num_columns());
+        for (place, field) in self.schema.fields().iter().enumerate() {
             let is_time = matches!(field.data_type(), DataType::Timestamp(..));
             let twin = self.schema.index_of(&format!("{}_ns", field.name())).ok();
             if let Some(twin) = twin.filter(|_| is_time).and_then(|twin| lists.get(twin)) {
@@ -60,7 +60,7 @@ impl Table {
                 continue;
             }
             let mut values = Vec::with_capacity(rows.num_rows());
-            append(py, &unpacked(rows.column(place), field.data_type()), &mut values, words)?;
+            append(py, rows.column(place), field.data_type(), &mut values, words)?;
             lists.push(PyList::new(py, values)?);
         }
         PyTuple::new(py, lists)
@@ -100,8 +100,11 @@ impl Table {
         start: usize,
         stop: usize,
     ) -> PyResult<()> {
-        let mut words: Vec<Words<'_>> = vec![Words::default(); self.schema.fields().len()];
+        let mut words: Vec<Words<'_>> = Vec::new();
         for batch in self.range(start, stop) {
+            let dictionaries = batch.columns().iter().filter_map(|it| it.as_any_dictionary_opt());
+            let dictionaries: Vec<_> = dictionaries.map(|it| it.values()).collect();
+            words.retain(|(of, _)| dictionaries.iter().any(|values| Arc::ptr_eq(values, of)));
             for first in (0..batch.num_rows()).step_by(AT_ONCE) {
                 let rows = batch.slice(first, AT_ONCE.min(batch.num_rows() - first));
                 take.call1(self.lists(py, &rows, &mut words)?)?;
@@ -229,17 +232,26 @@ pub(crate) fn stream_capsule(
 }
 
 /// A dictionary and its words as Python objects, created on first use: a few rows of a large table
-/// use few words. Rows of the same column share it.
-type Words<'py> = (Option<ArrayRef>, Vec<Option<Bound<'py, PyAny>>>);
+/// use few words. All columns and rows that have the dictionary share it.
+type Words<'py> = (ArrayRef, Vec<Option<Bound<'py, PyAny>>>);
 
-/// Appends the values of a column as Python objects.
+/// Appends the values of a column, perhaps packed, as Python objects.
 fn append<'py>(
     py: Python<'py>,
-    array: &ArrayRef,
+    column: &ArrayRef,
+    kind: &DataType,
     values: &mut Vec<Bound<'py, PyAny>>,
-    words: &mut Words<'py>,
+    words: &mut Vec<Words<'py>>,
 ) -> PyResult<()> {
-    match array.data_type() {
+    if let DataType::FixedSizeBinary(_) = column.data_type() {
+        let none = || py.None().into_bound(py);
+        for_each_community_id(column, |text| {
+            values.push(text.map_or_else(none, |text| PyString::new(py, text).into_any()));
+        });
+        return Ok(());
+    }
+    let array = &unpacked(column, kind);
+    match kind {
         _ if array.null_count() == array.len() => {
             values.resize(values.len() + array.len(), py.None().into_bound(py));
             Ok(())
@@ -257,13 +269,16 @@ fn append<'py>(
         DataType::Dictionary(_, _) => {
             let dictionary = array.as_any_dictionary();
             let texts = dictionary.values().as_string::<i32>();
-            if !words.0.as_ref().is_some_and(|of| Arc::ptr_eq(of, dictionary.values())) {
-                *words = (Some(Arc::clone(dictionary.values())), vec![None; texts.len()]);
-            }
+            let known = words.iter().position(|(of, _)| Arc::ptr_eq(of, dictionary.values()));
+            let known = known.unwrap_or_else(|| {
+                words.push((Arc::clone(dictionary.values()), vec![None; texts.len()]));
+                words.len() - 1
+            });
+            let words = &mut words[known].1;
             let keys = dictionary.normalized_keys().into_iter().enumerate();
             values.extend(keys.map(|(row, key)| {
                 let word = || PyString::new(py, texts.value(key)).into_any();
-                let word = array.is_valid(row).then(|| words.1[key].get_or_insert_with(word));
+                let word = array.is_valid(row).then(|| words[key].get_or_insert_with(word));
                 word.map_or_else(|| py.None().into_bound(py), |word| word.clone())
             }));
             Ok(())
