@@ -164,7 +164,7 @@ class Command:
         return made
 
     def rows(self) -> _native.Table:
-        """All rows that are left."""
+        """All rows."""
         try:
             return self.native.rows()
         except BaseException:

@@ -231,7 +231,8 @@ class Stream(Rows):
         self._ended = ended
 
     def __iter__(self) -> Iterator[Table]:
-        while (table := self._command.native.next()) is not None:
+        reader = self._command.native.reader()
+        while (table := self._command.native.next(reader)) is not None:
             yield Table(table)
         self._ended()
 
@@ -249,7 +250,7 @@ class Stream(Rows):
         return self._command.native.stream(warner())
 
     def read(self) -> Table:
-        """All rows that are left."""
+        """All rows."""
         table = Table(self._command.rows())
         self._ended()
         return table

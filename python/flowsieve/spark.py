@@ -95,7 +95,7 @@ def main(words: list[str]) -> int:
         if words[0] in ("flows", "export"):
             raise UsageError(f"the rows stay in Spark: call flowsieve.spark.{words[0]} and write its data frame")
         captures, named = DividedJob.named(words)
-        output = None if named is None or os.fspath(named) == "-" else os.fspath(named)
+        output = None if named == "-" else named
         spark = SparkSession.builder.appName(f"flowsieve {words[0]}").getOrCreate()
         try:
             plan = Plan(words, captures, threads_of(spark))

@@ -220,12 +220,13 @@ type Remote = (Option<u64>, Py<PyAny>);
 
 #[pymethods]
 impl DividedJob {
-    /// Returns the inputs and the output file that the words name.
+    /// Returns the inputs and the output file that the words name, as text: `pathlib` would make
+    /// other names of addresses such as `s3://a/b`.
     #[staticmethod]
-    fn named(words: Vec<OsString>) -> PyResult<(Vec<PathBuf>, Option<PathBuf>)> {
+    fn named(words: Vec<OsString>) -> PyResult<(Vec<OsString>, Option<OsString>)> {
         let DividedRun { plan, output, .. } = planned(&words)?;
-        let inputs = plan.trace().inputs.iter().map(|input| input.path().to_owned());
-        Ok((inputs.collect(), output))
+        let inputs = plan.trace().inputs.iter().map(|input| input.path().into());
+        Ok((inputs.collect(), output.map(PathBuf::into_os_string)))
     }
 
     /// Creates the run of these words and inputs. `remotes` are inputs that Python opens, by their

@@ -17,7 +17,9 @@ use std::fmt::Display;
 
 /// Creates the package's exception for a run without a result.
 pub(crate) fn failure(Failure { sentence, is_usage, place }: Failure) -> PyErr {
-    let (path, offset) = place.map_or((None, None), |place| (Some(place.path), place.offset));
+    // As text: `pathlib` would make other names of addresses such as `s3://a/b`.
+    let (path, offset) =
+        place.map_or((None, None), |it| (Some(it.path.into_os_string()), it.offset));
     Python::attach(|py| {
         let made = py
             .import("flowsieve._errors")

@@ -12,7 +12,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::ffi::OsString;
 use std::io::{self, Cursor, Read};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +29,7 @@ const TICK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A message of a command: its text, and the path and offset that it is about.
-pub(crate) type Said = (String, Option<PathBuf>, Option<u64>);
+pub(crate) type Said = (String, Option<OsString>, Option<u64>);
 
 /// Messages and progress of a command, and the flag that ends it.
 #[derive(Default)]
@@ -59,7 +58,7 @@ impl Host for PacketConsumer {
 
     fn said(&self, line: &str, place: Option<&Place>) {
         let place = place.cloned();
-        let (path, offset) = place.map_or((None, None), |place| (Some(place.path), place.offset));
+        let (path, offset) = place.map_or((None, None), |it| (Some(it.path.into()), it.offset));
         locked(&self.stage.said).push((line.to_owned(), path, offset));
     }
 
@@ -89,7 +88,7 @@ pub(crate) fn failure_of(said: &[Said]) -> Failure {
     let Some((line, path, offset)) = said.first() else {
         return because("the command ended without a result");
     };
-    let place = path.clone().map(|path| Place { path, offset: *offset });
+    let place = path.clone().map(|path| Place { path: path.into(), offset: *offset });
     Failure { place, ..because(line.trim_start_matches("flowsieve: ")) }
 }
 
@@ -185,14 +184,11 @@ struct Command {
     stage: Arc<Stage>,
     /// The next rows, which were shown but not read yet; `None` within at the end of the rows.
     shown: Option<(SchemaRef, Option<RecordBatch>)>,
-    /// Streams that other libraries were given.
-    streams: u64,
-    /// The stream that took rows, or [`PYTHON`].
+    /// Readers of the rows so far: loops, streams that other libraries were given, and others.
+    readers: u64,
+    /// The reader that took rows.
     reader: Option<u64>,
 }
-
-/// The number of Python as a reader. Streams have numbers from 1.
-const PYTHON: u64 = 0;
 
 /// Error of reading a command's output.
 enum ReadError {
@@ -275,6 +271,11 @@ impl Command {
                 None => Err(self.ended_early()),
             },
         }
+    }
+
+    fn new_reader(&mut self) -> u64 {
+        self.readers += 1;
+        self.readers
     }
 
     /// Reads the next rows for a reader, as [`Self::next`]; the first one to read is the only one, or
@@ -521,7 +522,7 @@ impl Run {
             is_complete,
             stage: Arc::clone(&stage),
             shown: None,
-            streams: 0,
+            readers: 0,
             reader: None,
         };
         let process = std::process::id();
@@ -554,12 +555,17 @@ impl Run {
         Self::begin(pieces, output, stage, None, (None, is_complete))
     }
 
-    /// Returns the next rows, or None once at the end.
-    fn next(&self, py: Python<'_>) -> PyResult<Option<Table>> {
+    /// Returns the number of a new reader.
+    fn reader(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(py.detach(|| Ok::<_, ReadError>(self.shared.lock_for_python()?.new_reader()))?)
+    }
+
+    /// Returns the next rows for a reader, or None once at the end.
+    fn next(&self, py: Python<'_>, reader: u64) -> PyResult<Option<Table>> {
         let (schema, batch) = py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
             let schema = command.begin_rows()?;
-            Ok::<_, ReadError>((schema, command.next_for(PYTHON)?))
+            Ok::<_, ReadError>((schema, command.next_for(reader)?))
         })?;
         Ok(batch.map(|batch| Table::new(schema, vec![batch])))
     }
@@ -575,13 +581,14 @@ impl Run {
         })
     }
 
-    /// Returns all remaining rows.
+    /// Returns all rows.
     fn rows(&self, py: Python<'_>) -> PyResult<Table> {
         let (schema, batches) = py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
             let schema = command.begin_rows()?;
+            let reader = command.new_reader();
             let batches =
-                packed_batches(std::iter::from_fn(|| command.next_for(PYTHON).transpose()))?;
+                packed_batches(std::iter::from_fn(|| command.next_for(reader).transpose()))?;
             Ok::<_, ReadError>((schema, batches))
         })?;
         Ok(Table::new(schema, batches))
@@ -625,8 +632,7 @@ impl Run {
             if let State::Rows(rows) = &mut command.state {
                 rows.get_mut().is_alone = true;
             }
-            command.streams += 1;
-            let (number, shared) = (command.streams, Arc::clone(&self.shared));
+            let (number, shared) = (command.new_reader(), Arc::clone(&self.shared));
             Ok::<_, ReadError>(Rows { number, schema, shared, ended: Some(ended) })
         })?;
         stream_capsule(py, rows)

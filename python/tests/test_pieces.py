@@ -423,6 +423,13 @@ def test_a_file_of_other_content_after_the_plan_is_named(tmp_path, command):
     assert document["totals"]["packets"] == fs.count(TRACES[1]).totals.packets
 
 
+def test_addresses_stay_as_they_were_written():
+    assert _native.DividedJob.named(["count", "s3a://a/b", "--output=c"]) == (["s3a://a/b"], "c")
+    with pytest.raises(fs.Error) as error:
+        fs.count("s3a://a/b")
+    assert error.value.path == "s3a://a/b"
+
+
 def test_ranges_that_are_not_read_are_bounded_and_named():
     """Every range of a file is unreadable, or answers otherwise whenever it is read."""
 

@@ -78,6 +78,14 @@ def test_one_reader_has_all_rows_or_another_gets_an_error(large):
         with pytest.raises(fs.Error, match="read already"):
             read()
     assert begun + len(first.read_all()) == 150_000
+    # A loop that was left is a reader, too.
+    rows = fs.export(large, all=True).rows
+    loop = iter(rows)
+    begun = len(next(loop))
+    for read in (rows.read, rows.to_arrow, lambda: next(iter(rows)), lambda: pyarrow.table(rows)):
+        with pytest.raises((fs.Error, OSError, pyarrow.ArrowException), match="read already"):
+            read()
+    assert begun + sum(map(len, loop)) == 150_000
 
 
 @pytest.fixture
@@ -347,7 +355,7 @@ for _ in range(200):
     assert out == "said\n"
 
 
-def test_threads_share_a_result(large):
+def test_threads_that_read_at_once_lose_no_rows(large):
     export = fs.export(large, all=True)
     rows, errors = [], []
 
