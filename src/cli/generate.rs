@@ -1,7 +1,7 @@
 //! `flowsieve generate`: a capture made to order, and its exact counts.
 
 use super::options::{Choice, one_of};
-use super::output::{Ending, Output, refuse_compressed, unwritten};
+use super::output::{Ending, Output, refuse_compressed, uncompressed, unwritten};
 use super::run::Run;
 use super::same_file::keep_apart;
 use super::units::{in_short, parse_count, parse_duration_ns, parse_size, whole, with_values};
@@ -109,14 +109,15 @@ pub(crate) fn run(args: &GenerateArgs, run: &mut Run) -> Result<Outcome> {
     run.start(false)?;
     let plan = args.plan()?;
     keep_apart([("--write", Some(args.write.as_path()))], &[])?;
-    refuse_compressed(&args.write)?;
-    if args.write.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pcapng")) {
+    let plain = uncompressed(&args.write);
+    if plain.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pcapng")) {
         bail!(UsageError::new(format!(
             "{}: generate writes pcap, not pcapng; write {}",
             args.write.shown(),
-            args.write.with_extension("pcap").shown()
+            plain.with_extension("pcap").shown()
         )));
     }
+    refuse_compressed(&args.write)?;
     let output = Output::capture(&run.partials, &args.write)?;
     let is_file = output.is_file();
     let Some(summary) = write_whole(&args.write, output, &plan, run.stop())? else {

@@ -106,12 +106,20 @@ enum Target {
     Special(File),
 }
 
+/// Returns the name without the ending that promises compression.
+pub(super) fn uncompressed(path: &Path) -> PathBuf {
+    match WriteFormat::of_name(path).compression {
+        Compression::None => path.to_owned(),
+        _ => path.with_extension(""),
+    }
+}
+
 /// Refuses a name that promises compression, which only captures that are copied have.
 pub(super) fn refuse_compressed(path: &Path) -> Result<(), UsageError> {
-    if WriteFormat::of_name(path).compression == Compression::None {
+    let plain = uncompressed(path);
+    if plain == path {
         return Ok(());
     }
-    let plain = path.with_extension("");
     Err(UsageError::new(format!(
         "{}: this output is not compressed; write {} and compress it afterwards",
         path.shown(),

@@ -77,9 +77,11 @@ fn a_name_that_promises_compression_is_refused() {
         assert_eq!(run.code, Some(2), "{}", run.err);
         assert!(run.err.contains("not compressed") && run.err.contains(plain), "{}", run.err);
     }
-    let run = flowsieve(&["generate", "--packets", "10", "-w", &path("some.pcapng")]);
-    assert_eq!(run.code, Some(2));
-    assert!(run.err.contains("not pcapng") && run.err.contains("some.pcap\n"), "{}", run.err);
+    for name in ["some.pcapng", "some.pcapng.gz"] {
+        let run = flowsieve(&["generate", "--packets", "10", "-w", &path(name)]);
+        assert_eq!(run.code, Some(2));
+        assert!(run.err.contains("not pcapng") && run.err.contains("some.pcap\n"), "{}", run.err);
+    }
     assert!(names_in(folder.path()).is_empty());
     // DNS alone leaves room for any share of repeats.
     let line = ["generate", "--kind", "dns", "--repeat", "99", "--packets", "10", "-w"];
