@@ -6,7 +6,7 @@ use super::options::{
     one_of,
 };
 use super::output::{Output, Partials, unwritten};
-use super::run::{PARTIAL, Run, all_written, refuse_foreign};
+use super::run::{PARTIAL, Run, all_written};
 use super::same_file::keep_apart;
 use super::units::{
     in_short, parse_count, parse_duration_ns, parse_seed, parse_size, parse_width_ns, with_values,
@@ -199,7 +199,6 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
         dropped: open(&files.dropped)?,
         anonymizer: key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part())),
     };
-    args.output.path().map_or(Ok(()), refuse_foreign)?;
     let captures = files.write.iter().chain(&files.dropped);
     let output = Output::report(&run.partials, captures, args.output.path())?;
     args.output.open_summary(run)?;

@@ -427,7 +427,7 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, Strin
 
 fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
     let read = if is_written_at_once(&args.output) { &args.files[..] } else { &[] };
-    keep_apart([("--output", Some(args.output.as_path()))], read)?;
+    keep_apart([("-o", Some(args.output.as_path()))], read)?;
     let replaced = Replaced::lock(&args.files, Some(&args.output))?;
     let (first, others) = args.files.split_first().expect("clap asks for two");
     let load = |path: &Path| {

@@ -575,24 +575,10 @@ fn report_remarks(inputs: &[InputResult]) {
     }
 }
 
-/// Refuses a name that promises something else than rows.
-pub(super) fn refuse_foreign(path: &Path) -> Result<(), UsageError> {
-    let end = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let remedy = match &*end {
-        "htm" | "html" | "svg" | "png" | "pdf" => "pages are written by --html, figures by --svg",
-        "cap" | "pcap" | "pcapng" => "packets are written by -w of dedup and of index search",
-        "xls" | "xlsx" => "write .csv, which spreadsheets read",
-        _ => return Ok(()),
-    };
-    let path = path.shown();
-    Err(UsageError::new(format!("{path}: rows cannot be written as .{end}; {remedy}")))
-}
-
 impl OutputArgs {
     /// Opens the file for results, or standard output, and the file for the summary. A file that cannot be written is reported
     /// before the work begins.
     pub(super) fn open(&self, run: &mut Run) -> Result<Output> {
-        self.path().map_or(Ok(()), refuse_foreign)?;
         self.open_summary(run)?;
         run.output(self.path())
     }

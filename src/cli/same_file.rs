@@ -4,7 +4,9 @@ use super::UsageError;
 #[cfg(unix)]
 use super::destination::metadata_of;
 use super::destination::{destination, folder_of, is_standard, is_standard_output};
+use super::output::uncompressed;
 use flowsieve::index::is_in_index;
+use flowsieve::report::ReportFormat;
 use flowsieve_engine::internal::Shown;
 #[cfg(unix)]
 use std::ffi::OsString;
@@ -134,11 +136,22 @@ pub(crate) fn name_of_output_in(folder: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Refuses to write where an input is, into an index, and two results into one file. `written` are
-/// the options that name results, with their files; without a file `--output` is standard output,
-/// and `--svg` names a folder for figures.
+/// Refuses to write where an input is, into an index, and two results into one file, and names that
+/// promise something else. `written` are the options that name results, with their files; without a
+/// file `--output` is standard output, and `--svg` names a folder for figures.
 pub(crate) fn keep_apart<'a>(
     written: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
+    inputs: &[PathBuf],
+) -> Result<(), UsageError> {
+    let written: Vec<_> = written.into_iter().collect();
+    are_apart(&written, inputs)?;
+    let mut named = written.iter().filter_map(|&(name, given)| Some((name, given?)));
+    named.try_for_each(|(name, path)| refuse_foreign(name, path))
+}
+
+/// As [`keep_apart`], whatever the names promise.
+pub(crate) fn are_apart(
+    written: &[(&str, Option<&Path>)],
     inputs: &[PathBuf],
 ) -> Result<(), UsageError> {
     // A followed directory is not expanded.
@@ -147,7 +160,6 @@ pub(crate) fn keep_apart<'a>(
     });
     let inputs: Vec<FileId> =
         inputs.iter().cloned().chain(files).filter_map(|input| FileId::of_input(&input)).collect();
-    let written: Vec<_> = written.into_iter().collect();
     let figures = written.iter().filter(|(name, _)| *name == FIGURES);
     let figures: Vec<_> =
         figures.filter_map(|(_, path)| folder_to_be(&(*path)?.join("x"))).collect();
@@ -155,7 +167,7 @@ pub(crate) fn keep_apart<'a>(
         .iter()
         .any(|(name, path)| CAPTURES.contains(name) && path.is_some_and(is_standard_output));
     let mut seen: Vec<(&str, FileId)> = Vec::new();
-    for (name, given) in written {
+    for &(name, given) in written {
         for path in files_of(name, given) {
             let Some(id) = FileId::of_output(&path) else { continue };
             if inputs.contains(&id) {
@@ -188,6 +200,38 @@ pub(crate) fn keep_apart<'a>(
         }
     }
     Ok(())
+}
+
+/// Refuses a name that promises something else than this option writes.
+pub(crate) fn refuse_foreign(name: &str, path: &Path) -> Result<(), UsageError> {
+    const PROMISING: [&str; 10] =
+        ["htm", "html", "svg", "png", "pdf", "cap", "pcap", "pcapng", "xls", "xlsx"];
+    let plain = uncompressed(path);
+    let end = plain.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let is_rows = ReportFormat::of_name(&plain).is_some();
+    let (what, remedy) = match (name, &*end) {
+        (_, end) if !is_rows && !PROMISING.contains(&end) => return Ok(()),
+        ("--output" | "--od-out", _) if is_rows => return Ok(()),
+        ("--html", "htm" | "html")
+        | ("--markdown", "md")
+        | ("--summary", "json")
+        | ("-w" | "--write" | "--dropped", "cap" | "pcap" | "pcapng") => return Ok(()),
+        ("--html", _) => ("a page", "write .html"),
+        ("--markdown", _) => ("a page", "write .md"),
+        ("--summary", _) => ("a summary", "write .json"),
+        ("--save-filter" | "-o", _) => ("a filter", "write .fsieve"),
+        ("-w" | "--write" | "--dropped", _) => ("packets", "write .pcap"),
+        ("--output" | "--od-out", "cap" | "pcap" | "pcapng") => {
+            ("rows", "packets are written by -w of dedup and of index search")
+        }
+        ("--output" | "--od-out", "xls" | "xlsx") => {
+            ("rows", "write .csv, which spreadsheets read")
+        }
+        ("--output" | "--od-out", _) => ("rows", "pages are written by --html, figures by --svg"),
+        _ => return Ok(()),
+    };
+    let path = path.shown();
+    Err(UsageError::new(format!("{path}: {what} cannot be written as .{end}; {remedy}")))
 }
 
 /// The options that name captures to write.

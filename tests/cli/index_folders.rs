@@ -280,6 +280,10 @@ fn a_capture_that_was_renamed_is_replaced_by_no_result() {
     let run = index("search", &[&[&*a], &asked[..], &[&renamed]].concat());
     assert_eq!(run.code, Some(2), "{}", run.err);
     assert!(fs::read(&renamed).unwrap() == before);
+    // A name that is no capture's may still promise something else.
+    let page = renamed.with_extension("html");
+    let run = index("search", &[&[&*a], &asked[..], &[&page]].concat());
+    assert!(run.code == Some(2) && run.err.contains("cannot be written as .html"), "{}", run.err);
     // A copy may be.
     fs::copy(&renamed, &capture).unwrap();
     let run = index("search", &[&[&*a], &asked[..], &[null, Path::new("-w"), &renamed]].concat());

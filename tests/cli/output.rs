@@ -89,8 +89,28 @@ fn a_name_that_promises_compression_is_refused() {
 }
 
 #[test]
-fn a_name_that_promises_no_rows_is_refused() {
+fn a_name_that_promises_something_else_is_refused() {
     let folder = tempfile::tempdir().unwrap();
+    let filters = ["a", "b"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    for (line, name, remedy) in [
+        (&["count", "--html"][..], "s.csv", "a page cannot be written as .csv; write .html"),
+        (&["count", "--summary"], "s.PCAP", "write .json"),
+        (&["count", "--save-filter"], "s.parquet", "write .fsieve"),
+        (&["count", "--od", "8", "--od-out"], "s.html", "--html"),
+        (&["filter", "union", &filters[0], &filters[1], "-o"], "s.json", "write .fsieve"),
+        (&["dedup", "-w"], "s.html", "packets cannot be written as .html; write .pcap"),
+        (&["dedup", "-w", "s.pcap", "--dropped"], "s.jsonl.gz", "write .pcap"),
+        (&["reproduce", "cbfm-table-2", "--markdown"], "s.html", "write .md"),
+        (&["generate", "-w"], "s.csv", "write .pcap"),
+        (&["count", "-o"], "s.html.gz", "pages are written by --html"),
+    ] {
+        let path = folder.path().join(name);
+        let inputs =
+            &["traces/netns-dns.pcap"][..usize::from(["count", "dedup"].contains(&line[0]))];
+        let run = flowsieve(&[line, &[path.to_str().unwrap()], inputs].concat());
+        assert_eq!(run.code, Some(2), "{}", run.err);
+        assert!(run.err.contains(remedy), "{}", run.err);
+    }
     for (name, remedy) in [("r.HTML", "--html"), ("r.pcapng", "-w of dedup"), ("r.xlsx", ".csv")] {
         let path = folder.path().join(name);
         let line = ["count", "traces/netns-dns.pcap", "-o", path.to_str().unwrap()];

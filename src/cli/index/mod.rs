@@ -6,7 +6,9 @@ mod write;
 
 use super::destination::{destination, folder_of, is_standard_output};
 use super::run::Run;
-use super::same_file::{is_redirected_to_file, keep_apart, name_of_output_in, within_index};
+use super::same_file::{
+    are_apart, is_redirected_to_file, keep_apart, name_of_output_in, refuse_foreign, within_index,
+};
 use super::{Outcome, UsageError};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -114,7 +116,7 @@ fn spare_index(
         }
     }
     let paths: Vec<PathBuf> = captures.iter().map(|entry| entry.path.clone()).collect();
-    keep_apart(written.iter().copied(), &inputs(&paths))?;
+    are_apart(written, &inputs(&paths))?;
     for &(name, path) in written {
         let Some(path) = path.filter(|path| !is_standard_output(path)) else { continue };
         let folder = fs::canonicalize(folder_of(&destination(path)));
@@ -122,6 +124,7 @@ fn spare_index(
             bail!(within_index(name, path));
         }
         spare_moved(name, path, &captures)?;
+        refuse_foreign(name, path)?;
     }
     Ok(())
 }
