@@ -361,10 +361,7 @@ impl Run {
         self.others += inputs.others;
         self.remarks = twice(&inputs.files);
         if let [why, others @ ..] = &inputs.unreadable[..] {
-            let more = match others.len() {
-                0 => String::new(),
-                more => format!("; the same goes for {}", counted(more as u64, "file", "files")),
-            };
+            let more = same_goes(others.len(), "file", "files");
             self.remarks.push(format!("left out {why}{more}"));
         }
         let left_out = [
@@ -431,6 +428,14 @@ impl Run {
         self.unreported.clear();
         self.report_all(inputs.iter().filter_map(|input| input.error.as_ref()));
         report_remarks(inputs);
+        let mut logs = inputs.iter().filter(|input| input.lacks_dns_codes);
+        if let Some(first) = logs.next() {
+            let more = same_goes(logs.count(), "log", "logs");
+            self.remark(format_args!(
+                "{}: `dns qtype` and `dns rcode` know nothing of this log: types and response codes are known for packets and dnstap only{more}",
+                first.path.shown()
+            ));
+        }
     }
 
     /// Reports problems with directories, then all of these.
@@ -572,6 +577,14 @@ fn report_remarks(inputs: &[InputResult]) {
     say_times_out_of_range(times);
     for remark in inputs.iter().flat_map(|input| &input.remarks) {
         say(format_args!("flowsieve: {}", remark.shown()));
+    }
+}
+
+/// Returns the end of a sentence about the first of several, of which there are so many more.
+fn same_goes(more: usize, one: &str, several: &str) -> String {
+    match more {
+        0 => String::new(),
+        more => format!("; the same goes for {}", counted(more as u64, one, several)),
     }
 }
 

@@ -274,13 +274,23 @@ fn types_that_a_log_does_not_say_are_remarked_on() {
     let log = folder.path().join("dns.log");
     let line = r#"{"ts":1.0,"id.orig_h":"::1","id.resp_h":"::2","query":"a.test","qtype":1}"#;
     fs::write(&log, format!("{line}\n")).unwrap();
-    let asked = |expression| {
-        let line = ["count", "--element", "dns", "--where", expression, log.to_str().unwrap()];
-        flowsieve(&line).err
+    let log = log.to_str().unwrap();
+    let asked = |expression, more: &[&str]| {
+        let line = ["count", "--element", "dns", "--where", expression, log];
+        flowsieve(&[&line[..], more].concat()).err
     };
     let remark = "know nothing of this log";
-    assert!(asked("udp or dns qtype A").contains(remark));
-    assert_eq!(asked("dns name a.test"), "");
+    assert!(asked("udp or dns qtype A", &[]).contains(remark));
+    assert_eq!(asked("dns name a.test", &[]), "");
+    // It is said once of all logs, and not to those who want no remarks.
+    let others = [2, 3].map(|number| format!("{log}{number}"));
+    for other in &others {
+        fs::copy(log, other).unwrap();
+    }
+    let others = [others[0].as_str(), &others[1]];
+    let said = asked("dns rcode NXDOMAIN", &others);
+    assert!(said.matches(remark).count() == 1 && said.contains("goes for 2 logs\n"), "{said}");
+    assert_eq!(asked("dns rcode NXDOMAIN", &["-q", others[0]]), "");
 }
 
 #[test]

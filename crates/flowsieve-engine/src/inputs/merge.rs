@@ -501,9 +501,7 @@ impl<'a, I: Input> Merge<'a, I> {
             };
             let container = capture.description();
             result.is_log = capture.is_log();
-            if result.is_log && result.container.is_none() {
-                result.remarks.extend(source.unsaid(&container));
-            }
+            result.lacks_dns_codes = result.is_log && source.lacks_dns_codes(&container);
             result.container = Some(container);
             result.file = capture.file_state();
             result.unread_bytes = capture.unread_bytes();

@@ -124,15 +124,10 @@ impl Source {
         self.open(format, &StopFlag::default())?.first_time_ns()
     }
 
-    /// Returns the remark for a log without the DNS types and response codes that the selection tests.
-    pub(crate) fn unsaid(&self, container: &str) -> Option<String> {
+    /// Returns whether the selection tests DNS types and response codes, which a log of this container lacks.
+    pub(crate) fn lacks_dns_codes(&self, container: &str) -> bool {
         let asks = self.select.as_ref().is_some_and(|select| select.asks_dns_codes());
-        (asks && !container.starts_with("dnstap")).then(|| {
-            format!(
-                "{}: `dns qtype` and `dns rcode` know nothing of this log: types and response codes are known for packets and dnstap only",
-                self.path.shown()
-            )
-        })
+        asks && !container.starts_with("dnstap")
     }
 
     /// Returns the remark for an input that was opened late because of the limit of open files.
