@@ -443,7 +443,7 @@ pub fn main() -> ExitCode {
     }
     let command = match parse(env::args_os()) {
         Ok(command) => command,
-        Err(answer) => return printed(answer.print(), answer.exit_code()),
+        Err(answer) => return printed(say::answer(&answer), answer.exit_code()),
     };
     let mut run = Run::new(env::args_os().collect());
     ExitCode::from(match catch_panic(|| command.run(&mut run)) {

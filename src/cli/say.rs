@@ -1,6 +1,7 @@
 //! Messages on standard error.
 
 use super::host::{self, Place};
+use anstream::adapter::strip_str;
 use flowsieve_engine::internal::Shown;
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
@@ -17,9 +18,48 @@ pub(crate) fn say_of(place: Option<&Place>, line: Arguments<'_>) {
     match host::current() {
         Some(host) => host.said(&line, place),
         None => {
-            let _ = writeln!(io::stderr().lock(), "{line}");
+            let _ = writeln!(io::stderr().lock(), "{}", folded(&line));
         }
     }
+}
+
+/// Prints what clap answers to the command line.
+pub(super) fn answer(answer: &clap::Error) -> io::Result<()> {
+    if answer.use_stderr() && is_seen() {
+        return write!(anstream::stderr(), "{}", folded(&answer.render().ansi().to_string()));
+    }
+    answer.print()
+}
+
+/// Returns the text with lines as wide as the terminal at standard error, broken at spaces, if it is one.
+fn folded(text: &str) -> String {
+    let Some((width, _)) = terminal_size::terminal_size_of(io::stderr()) else {
+        return text.to_owned();
+    };
+    // Marks stay below what they are about.
+    let is_marked = |line: &str| line.starts_with("  ") && text.contains("^\n");
+    let lines = text.split('\n').map(|line| match is_marked(line) {
+        true => line.to_owned(),
+        false => folded_to(usize::from(width.0), line),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn folded_to(most: usize, line: &str) -> String {
+    let (mut folded, mut filled) = (String::new(), 0);
+    for (number, word) in line.split(' ').enumerate() {
+        let width = strip_str(word).to_string().chars().count();
+        if filled > 0 && filled + 1 + width > most {
+            folded.push('\n');
+            filled = 0;
+        } else if number > 0 {
+            folded.push(' ');
+            filled += 1;
+        }
+        folded.push_str(word);
+        filled += width;
+    }
+    folded
 }
 
 /// Returns whether standard error is a terminal.
@@ -45,6 +85,16 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_break_at_spaces() {
+        let line = "  tip: \u{1b}[1mbold\u{1b}[0m and a-word-that-is-longer b c";
+        let folded = "  tip: \u{1b}[1mbold\u{1b}[0m\nand\na-word-that-is-longer\nb c";
+        assert_eq!(folded_to(12, line), folded);
+        assert_eq!(folded_to(11, line), folded);
+        assert_eq!(folded_to(10, "  tip: bold"), "  tip:\nbold");
+        assert_eq!(folded_to(80, line), line);
+    }
 
     #[test]
     fn terminals_obey_no_name() {

@@ -78,6 +78,24 @@ fn tables_fit_the_terminal() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn sentences_on_a_terminal_break_at_spaces() {
+    let lines = [
+        "flowsieve count -o x.pcap traces/generated.pcap",
+        "flowsieve count --where 'http or dns' traces/generated.pcap",
+        "flowsieve generate -w x.pcap --snaplen 1",
+        "flowsieve filter query no-such-file 192.0.2.1",
+    ];
+    for line in lines {
+        for width in [60, 80] {
+            let Some(text) = shown(width, &format!("NO_COLOR=1 {line}; true")) else { return };
+            let fits = |line: &str| line.chars().count() <= width;
+            assert!(text.lines().all(fits) && text.lines().count() > 1, "{width}: {text}");
+        }
+    }
+}
+
 /// The answer stays in the narrowest terminal; the widest has all columns, in at most 20 lines.
 #[cfg(target_os = "linux")]
 #[test]
