@@ -62,8 +62,11 @@ impl Clock {
             Tick::PowerOfTwo(power) => {
                 let second = NANOS_PER_SECOND as u128;
                 let whole = (time / second).saturating_mul(1 << power);
-                let part = ((time % second) << power.min(90)).div_ceil(second);
-                whole.saturating_add(part)
+                let rest = time % second;
+                let part = (rest << power.min(90)).div_ceil(second);
+                // A tick longer than a nanosecond may begin later.
+                let is_later = (part * second) >> power > rest;
+                whole.saturating_add(part - u128::from(is_later))
             }
             Tick::Negligible => u128::MAX,
         };
@@ -121,6 +124,21 @@ mod tests {
         assert_eq!(clock(0x8a, 0).time_ns(512), 500_000_000);
         assert_eq!(clock(6, -1).time_ns(7), -999_993_000);
         assert_eq!(Clock::from_options([].into_iter(), false).time_ns(3), 3000);
+    }
+
+    #[test]
+    fn stamps_are_the_last_ones_that_are_no_later() {
+        let times = [0, 1, 999, 123_456_789, 1_999_999_999];
+        for resolution in (0..=17).chain(0x80..=0xbb) {
+            for clock in [0, -17].map(|offset| clock(resolution, offset)) {
+                for time in times {
+                    let ticks = clock.ticks(time);
+                    let before = clock.time_ns(ticks);
+                    let is_last = before == time || clock.time_ns(ticks + 1) > time;
+                    assert!(before <= time && is_last, "{resolution:#x} {time} {before}");
+                }
+            }
+        }
     }
 
     #[test]
