@@ -74,12 +74,14 @@ fn packets_are_written_as_they_were() {
     let packets: usize = run.err.split(' ').next().unwrap().parse().unwrap();
     assert_eq!(super::record_offsets(&written).len(), packets + 1);
     assert!(packets > 10);
-    let written = |end| {
-        let asked = [end, "10.0.0.2", "--port", "53", "-w", out.to_str().unwrap()];
+    let written = |end, port| {
+        let asked = [end, "10.0.0.2", "--port", port, "-w", out.to_str().unwrap()];
         index("search", &archive, &asked).err
     };
-    assert!(written("--src").contains("packets of the other direction are not among them"));
-    assert_eq!(written("--host").lines().count(), 1);
+    assert!(written("--src", "53").contains("packets of the other direction are not among them"));
+    let none = written("--src", "54321");
+    assert!(none.starts_with("0 packets written to ") && none.lines().count() == 1, "{none}");
+    assert_eq!(written("--host", "53").lines().count(), 1);
 }
 
 #[test]

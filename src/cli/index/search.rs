@@ -302,7 +302,7 @@ fn write(
     let packets = counted(extracted.packets, "packet", "packets");
     run.tell(format_args!("{packets} written to {}", path.shown()));
     let is_one_way = query.src.is_some() || query.dst.is_some() || query.dst_port.is_some();
-    if is_one_way && query.domain.is_none() {
+    if is_one_way && query.domain.is_none() && extracted.packets > 0 {
         run.remark("packets of the other direction are not among them; for both, ask with --host and --port, and choose the other end with --where 'host ADDRESS'");
     }
     if extracted.logs > 0 {
