@@ -6,7 +6,7 @@ use super::output::{Output, unwritten};
 use super::page::PageArgs;
 use super::run::{Run, UNWRITTEN, all_written};
 use super::same_file::{is_redirected_to_file, keep_apart};
-use super::say::is_seen;
+use super::say::{is_seen, quoted};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -115,11 +115,16 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     run.set_interrupted(interrupted);
     let all_read = experiments.iter().all(|experiment| experiment.problems.is_empty());
     let machine = args.machine.clone().unwrap_or_else(machine);
+    let variable = settings.words.as_deref().map(|path| format!("{WORDS}={} ", in_shell(path)));
+    let named: Vec<_> =
+        args.named().iter().map(|path| format!("--capture {}", in_shell(path))).collect();
     let report = ReproduceReport {
         scale: settings.scale,
         seed: settings.seed,
         captures: settings.captures.len(),
         words: settings.words.is_some(),
+        variable: variable.as_deref().unwrap_or_default(),
+        named: &named,
         interrupted,
         complete: all_read && !interrupted && !run.has_problems(),
         machine: &machine,
@@ -172,12 +177,17 @@ impl ReproduceArgs {
             .collect()
     }
 
-    fn settings(&self, run: &mut Run) -> Result<Settings, UsageError> {
-        let named = if self.capture.is_empty() {
+    /// Returns the captures and directories for the experiments on traffic.
+    fn named(&self) -> Vec<PathBuf> {
+        if self.capture.is_empty() {
             given("FLOWSIEVE_TRACES").into_iter().collect()
         } else {
             self.capture.clone()
-        };
+        }
+    }
+
+    fn settings(&self, run: &mut Run) -> Result<Settings, UsageError> {
+        let named = self.named();
         for path in &named {
             if !path.exists() {
                 return Err(UsageError::new(format!(
@@ -193,9 +203,17 @@ impl ReproduceArgs {
             seed: self.seed.seed,
             threads: self.threads.count(),
             captures,
-            words: given("FLOWSIEVE_WORDS"),
+            words: given(WORDS),
         })
     }
+}
+
+/// The variable that names a list of words.
+const WORDS: &str = "FLOWSIEVE_WORDS";
+
+/// Returns the path as a shell reads it.
+fn in_shell(path: &Path) -> String {
+    quoted(&path.shown().to_string())
 }
 
 /// Returns all files that experiments read.

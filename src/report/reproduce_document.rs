@@ -76,28 +76,19 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
     ]
 }
 
-/// Returns the options that give the same numbers again, without the paths.
-fn options(report: &ReproduceReport<'_>) -> String {
-    let given =
-        |is_given: bool, option: &str| if is_given { option.to_owned() } else { String::new() };
-    [
-        given(report.scale == Size::Full, " --full-scale"),
-        given(report.seed != DEFAULT_SEED, &format!(" --seed {}", report.seed)),
-        " --capture …".repeat(report.captures),
-        given(report.words, " --words …"),
-    ]
-    .concat()
+/// Returns the command that gives the same numbers again, word by word.
+fn command(name: &str, report: &ReproduceReport<'_>) -> Vec<String> {
+    let full = (report.scale == Size::Full).then(|| "--full-scale".to_owned());
+    let seed = (report.seed != DEFAULT_SEED).then(|| format!("--seed {}", report.seed));
+    let words = [format!("{}flowsieve reproduce {name}", report.variable)].into_iter();
+    words.chain(full).chain(seed).chain(report.named.iter().cloned()).collect()
 }
 
 fn add_experiment(document: &mut Document, experiment: &Experiment, report: &ReproduceReport<'_>) {
     document.both([
         Block::Section(format!("{} – {}", experiment.name, experiment.title)),
-        Block::Sentence(format!(
-            "Command: flowsieve reproduce {}{}. Source: {}.",
-            experiment.name,
-            options(report),
-            experiment.source
-        )),
+        Block::Command(command(experiment.name, report)),
+        Block::Sentence(format!("Source: {}.", experiment.source)),
     ]);
     document.both(experiment.remarks.iter().cloned().map(Block::Sentence));
     if experiment.cells.iter().any(|cell| cell.is_time) {
@@ -271,6 +262,8 @@ mod tests {
             interrupted: false,
             complete: true,
             words: false,
+            variable: "",
+            named: &["--capture 'a b'".to_owned()],
             machine: "a machine",
             day: "2026-11-24",
             experiments: &experiments,
@@ -284,7 +277,7 @@ mod tests {
             let most = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(most <= width.max(100), "{width}: {most}\n{text}");
             assert!(text.contains("13126.00"), "{text}");
-            assert!(text.contains("--seed 7 --capture"), "{text}");
+            assert!(text.contains("flowsieve reproduce cbfm-table-3 --seed 7"), "{text}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `flowsieve reproduce`: names, formats, the page, and bad input.
 
 use super::formats::{documented_set, fields, parquet_is_the_csv};
-use super::{flowsieve, sample, text_of};
+use super::{flowsieve, repository, sample, text_of};
 use serde_json::Value;
 use std::fs;
 
@@ -75,6 +75,16 @@ fn the_page_has_its_figures_beside_it() {
     assert!(table.contains("d = 8, BFM"), "{table}");
     let text = fs::read_to_string(&page).unwrap();
     assert!(text.contains("(figures/cbfm-memory.svg)"), "{text}");
+    // It prints a command that runs.
+    let traces = folder.path().join("my traces");
+    fs::create_dir(&traces).unwrap();
+    fs::copy(repository().join("traces/netns-dns.pcap"), traces.join("a.pcap")).unwrap();
+    let line = [&args[..], &["--seed", "2", "--capture", traces.to_str().unwrap()]].concat();
+    let table = flowsieve(&line).done();
+    let command =
+        format!("flowsieve reproduce cbfm-memory --seed 2 --capture '{}'", traces.display());
+    let text = table.replace(" \\\n   ", "");
+    assert!(text.contains(&format!("  {command}\n")), "{text}");
     let svg = fs::read_to_string(folder.path().join("figures/cbfm-memory.svg")).unwrap();
     assert!(svg.starts_with("<svg"), "{svg}");
     let run = flowsieve(&["reproduce", "cbfm-memory", "--markdown", "a", "-o", "a"]);
