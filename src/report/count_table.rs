@@ -6,7 +6,7 @@ use super::count_combinations::{CountDesign, cell, heading, remarks};
 use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
 use super::heading::Heading;
-use super::number::{counted, decimals_of, duration, grouped, or_dash, size, windows_of};
+use super::number::{about, counted, decimals_of, grouped, or_dash, size, windows_of};
 use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::sparkline::Sparkline;
@@ -73,7 +73,8 @@ impl<W: Write> CountTable<W> {
         if let Some(end) = self.last_end_ns
             && end < slice.start_ns
         {
-            row = format!("  … no packets for {}\n{row}", gap(slice.start_ns, end));
+            let gap = i128::from(slice.start_ns) - i128::from(end);
+            row = format!("  … no packets for {}\n{row}", about(gap));
         }
         self.last_end_ns = Some(slice.end_ns);
         self.series.push(slice.best().or(slice.first.map(|n| n as f64)).unwrap_or(0.0));
@@ -300,27 +301,4 @@ pub(super) fn title(parameters: &CountParameters) -> String {
         &parameters.elements(),
         zone_words(parameters.zone())
     )
-}
-
-/// The time between two slices, in whole seconds if it has any. It may exceed an `i64` of
-/// nanoseconds.
-fn gap(start_ns: i64, end_ns: i64) -> String {
-    let ns = i128::from(start_ns) - i128::from(end_ns);
-    match i64::try_from(ns) {
-        Ok(ns) if ns < 1_000_000_000 => duration(ns),
-        _ => format!("{} s", grouped((ns / 1_000_000_000) as u64)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gaps_are_readable_whatever_the_width_of_a_slice() {
-        assert_eq!(gap(61_000_000, 0), "61 ms");
-        assert_eq!(gap(70, 7), "63 ns");
-        assert_eq!(gap(3_600_000_000_000, 0), "3,600 s");
-        assert_eq!(gap(i64::MAX, i64::MIN), "18,446,744,073 s");
-    }
 }

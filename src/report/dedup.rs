@@ -6,7 +6,7 @@ use super::complete::CompleteReport;
 use super::document::{Block, Document, TableView};
 use super::format::{Frame, Tail};
 use super::heading::Heading;
-use super::number::{counted, decimals_of, duration, grouped, percent, size, time};
+use super::number::{about, counted, decimals_of, duration, grouped, percent, size, time};
 use super::run_view::{ended, inputs_cell, shortcomings};
 use super::selection::{selection_columns, selection_words, zone_words};
 use super::table_columns::TableColumns;
@@ -242,7 +242,7 @@ fn title(plan: &DedupPlan) -> String {
 /// How far the window shrank, if it did not fit into the memory.
 fn shrunk(plan: &DedupPlan, summary: &DedupSummary) -> Option<String> {
     let reach = match (summary.window.least_reach?, plan.window) {
-        (reach, WindowWidth::Time(_)) => duration(i64::try_from(reach).unwrap_or(i64::MAX)),
+        (reach, WindowWidth::Time(_)) => about(reach.into()),
         (reach, WindowWidth::Packets(_)) => counted(reach, "packet", "packets"),
     };
     Some(format!(

@@ -5,7 +5,7 @@ use super::column::{Columns, columns};
 use super::complete::CompleteReport;
 use super::document::{Block, Document, TableView};
 use super::format::{Frame, Tail};
-use super::number::{counted, grouped, rounded};
+use super::number::{counted, duration, grouped, rounded};
 use super::selection::part_columns;
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region, Verified};
 use crate::zone::Zone;
@@ -118,10 +118,10 @@ fn document(stats: &IndexStats, with_captures: bool) -> Document {
         [("packets", "packet"), ("flows", "flow")].map(|(name, one)| many(name, one, name));
     let dns = many("dns", "DNS record", "DNS records");
     let [all, bytes, regions] = ["captures", "capture_bytes", "regions"].map(text);
-    let (seconds, filter) = (stats.region_ns as f64 / 1e9, stats.filter);
+    let (length, filter) = (duration(stats.region_ns), stats.filter);
     let mut facts = vec![
         ("captures", format!("{all} with {bytes} bytes and {packets}")),
-        ("regions", format!("{regions} of {seconds} s with {flows} and {dns}; filters: {filter}")),
+        ("regions", format!("{regions} of {length} with {flows} and {dns}; filters: {filter}")),
         ("segments", format!("{}; global filters: {}", text("segments"), stats.global_filter)),
     ];
     let files = [

@@ -109,6 +109,25 @@ pub(super) fn duration(ns: i64) -> String {
     format!("{ns} ns")
 }
 
+/// Says how long something took, to a tenth of the largest unit: `4.7 years`.
+pub(super) fn about(ns: i128) -> String {
+    const SECOND: i128 = 1_000_000_000;
+    let units = [
+        (2, 31_557_600 * SECOND, "years"),
+        (2, 86_400 * SECOND, "days"),
+        (1, 3_600 * SECOND, "h"),
+        (1, 60 * SECOND, "min"),
+        (1, SECOND, "s"),
+        (1, 1_000_000, "ms"),
+        (1, 1_000, "us"),
+        (0, 1, "ns"),
+    ];
+    let (_, unit, name) =
+        units.into_iter().find(|(least, unit, _)| ns >= least * unit).expect("it is not negative");
+    let number = grouped_tenths(ns as f64 / unit as f64);
+    format!("{} {name}", number.trim_end_matches(".0"))
+}
+
 /// Returns the fewest of these decimals of the second that show multiples of the width, or 9.
 pub(super) fn decimals_of(width_ns: i64, choices: &[u32]) -> usize {
     let suffices = |decimals: &u32| width_ns % 10_i64.pow(9 - decimals) == 0;
@@ -290,6 +309,19 @@ mod tests {
         assert_eq!(size(1_500), "1,500 B");
         assert_eq!(duration(500_000_000), "500 ms");
         assert_eq!(duration(90_000_000_000), "90 s");
+        for (ns, text) in [
+            (0, "0 ns"),
+            (63, "63 ns"),
+            (61_000_000, "61 ms"),
+            (1_000_000_000, "1 s"),
+            (54_610_001_000, "54.6 s"),
+            (100_000_000_000_000, "27.8 h"),
+            (864_000_000_000_000, "10 days"),
+            (147_398_400_000_000_000, "4.7 years"),
+            (u64::MAX.into(), "584.5 years"),
+        ] {
+            assert_eq!(about(ns), text);
+        }
         assert_eq!(time(1_700_000_000_250_000_000, 0, Zone::UTC), "2023-11-14T22:13:20Z");
         assert_eq!(time(1_700_000_000_250_000_000, 3, Zone::UTC), "2023-11-14T22:13:20.250Z");
         assert_eq!(time(-1, 0, Zone::UTC), "1969-12-31T23:59:59Z");
