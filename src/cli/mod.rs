@@ -439,7 +439,7 @@ pub fn main() -> ExitCode {
     .write_global();
     let words = env::args_os().map(|word| word.to_string_lossy().into_owned());
     if let Some(text) = topics::asked(&words.collect::<Vec<_>>()) {
-        return printed(writeln!(io::stdout(), "{text}"), 0);
+        return printed(say::show(&text), 0);
     }
     let command = match parse(env::args_os()) {
         Ok(command) => command,

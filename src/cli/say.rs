@@ -5,6 +5,8 @@ use anstream::adapter::strip_str;
 use flowsieve_engine::internal::Shown;
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
+use std::iter::repeat_n;
+use terminal_size::{Height, Width, terminal_size_of};
 
 /// Writes a line to standard error, with control characters escaped, which file names may contain. If
 /// that fails, the run goes on.
@@ -18,7 +20,8 @@ pub(crate) fn say_of(place: Option<&Place>, line: Arguments<'_>) {
     match host::current() {
         Some(host) => host.said(&line, place),
         None => {
-            let _ = writeln!(io::stderr().lock(), "{}", folded(&line));
+            let _ =
+                writeln!(io::stderr().lock(), "{}", folded(&line, terminal_size_of(io::stderr())));
         }
     }
 }
@@ -26,32 +29,42 @@ pub(crate) fn say_of(place: Option<&Place>, line: Arguments<'_>) {
 /// Prints what clap answers to the command line.
 pub(super) fn answer(answer: &clap::Error) -> io::Result<()> {
     if answer.use_stderr() && is_seen() {
-        return write!(anstream::stderr(), "{}", folded(&answer.render().ansi().to_string()));
+        let text = answer.render().ansi().to_string();
+        return write!(anstream::stderr(), "{}", folded(&text, terminal_size_of(io::stderr())));
     }
     answer.print()
 }
 
-/// Returns the text with lines as wide as the terminal at standard error, broken at spaces, if it is one.
-fn folded(text: &str) -> String {
-    let Some((width, _)) = terminal_size::terminal_size_of(io::stderr()) else {
-        return text.to_owned();
-    };
+/// Prints a text that was asked for.
+pub(super) fn show(text: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "{}", folded(text, terminal_size_of(io::stdout())))
+}
+
+/// Returns the text with lines of the width of this terminal, if it is one, broken at spaces.
+fn folded(text: &str, terminal: Option<(Width, Height)>) -> String {
+    let Some((Width(most), _)) = terminal else { return text.to_owned() };
     // Marks stay below what they are about.
     let is_marked = |line: &str| line.starts_with("  ") && text.contains("^\n");
-    let lines = text.split('\n').map(|line| match is_marked(line) {
-        true => line.to_owned(),
-        false => folded_to(usize::from(width.0), line),
-    });
+    let lines = text
+        .split('\n')
+        .map(|line| if is_marked(line) { line.to_owned() } else { folded_to(most.into(), line) });
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Breaks a line. A line with spaces before it goes on below its second column, if it has one.
 fn folded_to(most: usize, line: &str) -> String {
+    let text = line.trim_start_matches(' ');
+    let lead = line.len() - text.len();
+    let second = text.split_once("  ").map_or(text, |(_, rest)| rest.trim_start());
+    let column = line.len() - second.len();
+    let indent = if lead > 0 && column <= most / 2 { column } else { lead };
     let (mut folded, mut filled) = (String::new(), 0);
     for (number, word) in line.split(' ').enumerate() {
         let width = strip_str(word).to_string().chars().count();
-        if filled > 0 && filled + 1 + width > most {
+        if filled > indent && filled + 1 + width > most {
             folded.push('\n');
-            filled = 0;
+            folded.extend(repeat_n(' ', indent));
+            filled = indent;
         } else if number > 0 {
             folded.push(' ');
             filled += 1;
@@ -88,12 +101,13 @@ mod tests {
 
     #[test]
     fn lines_break_at_spaces() {
-        let line = "  tip: \u{1b}[1mbold\u{1b}[0m and a-word-that-is-longer b c";
-        let folded = "  tip: \u{1b}[1mbold\u{1b}[0m\nand\na-word-that-is-longer\nb c";
-        assert_eq!(folded_to(12, line), folded);
-        assert_eq!(folded_to(11, line), folded);
-        assert_eq!(folded_to(10, "  tip: bold"), "  tip:\nbold");
+        let line = "tip: \u{1b}[1mbold\u{1b}[0m and a-word-that-is-longer b c";
+        let folded = "tip: \u{1b}[1mbold\u{1b}[0m\nand\na-word-that-is-longer\nb c";
+        assert_eq!([9, 12].map(|most| folded_to(most, line)), [folded; 2]);
         assert_eq!(folded_to(80, line), line);
+        assert_eq!(folded_to(10, "  tip: bold one"), "  tip:\n  bold one");
+        assert_eq!(folded_to(14, "  one   bold, of two"), "  one   bold,\n  of two");
+        assert_eq!(folded_to(16, "  one   bold, of two"), "  one   bold, of\n        two");
     }
 
     #[test]

@@ -339,10 +339,11 @@ pub(super) fn rates(report: &CompareReport<'_>) -> Vec<TableView> {
     let answers = |entry: &&Entry| entry.queries.iter().any(|query| query.observed().is_some());
     let answering: Vec<&Entry> = comparison.entries.iter().filter(answers).collect();
     let tables = columns.chunks(RATES_IN_TABLE).map(|columns| {
-        let names = columns.iter().map(|&(mask, negatives)| {
+        let names = columns.iter().enumerate().map(|(number, &(mask, negatives))| {
             let is_all = mask == report.plan.rule.kind.all() && mask.count_ones() > 1;
             let name = if is_all { "all".to_owned() } else { report.attributes(mask).join(",") };
-            Heading::number(format!("{name} {}", negatives.name())).gap(2)
+            let heading = Heading::number(format!("{name} {}", negatives.name())).gap(2);
+            heading.drop_priority((RATES_IN_TABLE - number) as u8)
         });
         let first = [Heading::number("false positives"), Heading::text("").gap(2)];
         let rows = answering.iter().map(|entry| {

@@ -17,7 +17,7 @@ pub(super) struct Layout {
     /// Cells of the last column are printed below the others.
     is_below: bool,
     /// Names of the dropped columns, each once.
-    dropped: Vec<String>,
+    pub(super) dropped: Vec<String>,
 }
 
 /// Smallest width for which tables are laid out.
@@ -125,16 +125,19 @@ impl Layout {
 
     /// The sentence about dropped columns.
     pub(super) fn remark(&self) -> Option<String> {
-        let them = match self.dropped.len() {
-            0 => return None,
-            1 => "it",
-            _ => "them",
-        };
-        let names = self.dropped.join(", ");
-        Some(format!(
-            "not shown: {names}; a wider terminal shows {them}, and so do files and pipes"
-        ))
+        remark_on(&self.dropped)
     }
+}
+
+/// The sentence about dropped columns of these names.
+pub(super) fn remark_on(dropped: &[String]) -> Option<String> {
+    let them = match dropped.len() {
+        0 => return None,
+        1 => "it",
+        _ => "them",
+    };
+    let names = dropped.join(", ");
+    Some(format!("not shown: {names}; a wider terminal shows {them}, and so do files and pipes"))
 }
 
 /// A line of cells below their headings. A cell that is too long takes room of the following ones.

@@ -2,7 +2,7 @@
 
 use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::heading::Heading;
-use super::layout::{Layout, fitted, hanging};
+use super::layout::{Layout, fitted, hanging, remark_on};
 use super::table_rows::TableRows;
 use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
@@ -82,7 +82,7 @@ impl TerminalStyle {
         TableLines {
             head: head.map(|line| self.bold(&line)).collect(),
             rows: rows.collect(),
-            remark: layout.remark(),
+            dropped: layout.dropped,
         }
     }
 }
@@ -92,8 +92,8 @@ pub(super) struct TableLines {
     pub(super) head: Vec<String>,
     /// The rows, each of one or more lines.
     pub(super) rows: Vec<String>,
-    /// A remark on columns without room.
-    pub(super) remark: Option<String>,
+    /// Names of columns without room.
+    pub(super) dropped: Vec<String>,
 }
 
 /// Prints a document and gives the writer back, flushed.
@@ -116,7 +116,7 @@ pub(super) fn print(
     let wrapping = document.wrapping;
     let blocks: Vec<&Block> = document.shown_on(Medium::Terminal).collect();
     let last_table = blocks.iter().rposition(|block| matches!(block, Block::Table(_)));
-    let mut remark = None;
+    let mut dropped = Vec::new();
     for (number, block) in blocks.into_iter().enumerate() {
         let lines = match block {
             Block::Section(text) => {
@@ -129,7 +129,8 @@ pub(super) fn print(
             Block::Gap => vec![String::new()],
             Block::Table(view) => {
                 let table = style.table(view, wrapping.width);
-                remark = remark.or(table.remark);
+                let new = table.dropped.into_iter().filter(|name| !dropped.contains(name));
+                dropped.extend(new.collect::<Vec<_>>());
                 // A table without headings has facts, and not rows.
                 let shown = style.rows.filter(|_| !table.head.is_empty());
                 write_lines(out, table.head)?;
@@ -142,7 +143,7 @@ pub(super) fn print(
         };
         write_lines(out, lines)?;
         if Some(number) == last_table
-            && let Some(remark) = remark.take()
+            && let Some(remark) = remark_on(&dropped)
         {
             write_lines(out, style.lines(&remark, wrapping))?;
         }

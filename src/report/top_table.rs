@@ -3,6 +3,7 @@
 use super::document::{Block, Document, TableView, TextColumns, Wrapping};
 use super::format::{ReportFormat, Summary};
 use super::heading::Heading;
+use super::layout::remark_on;
 use super::number::{
     counted, decimals_of, grouped, or_dash, percent_to, rounded, size, slices_of, time,
 };
@@ -131,7 +132,7 @@ impl<W: Write> TopTable<W> {
         self.any = true;
         let width = self.style.width.unwrap_or(WRAPPING.width);
         let table = self.style.table(&key_view(&self.plan, slice), width);
-        self.dropped = self.dropped.take().or(table.remark);
+        self.dropped = self.dropped.take().or_else(|| remark_on(&table.dropped));
         let heading = self.style.lines(&heading(&self.plan, slice), WRAPPING);
         let above = [heading, table.head].concat().join("\n");
         table.rows.into_iter().try_for_each(|row| self.rows.row(&mut self.out, Some(&above), row))

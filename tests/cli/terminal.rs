@@ -58,6 +58,7 @@ fn tables_fit_the_terminal() {
         "flowsieve dedup -q --dry-run --slice 1ms traces/netns-mirror.pcap".to_owned(),
         "flowsieve compare -q --element dns traces/netns-dns.pcap".to_owned(),
         "flowsieve compare -q --each traces/netns-dns.pcap".to_owned(),
+        "flowsieve compare -q --queries --element dns traces/netns-dns.pcap".to_owned(),
         "flowsieve plan --element dns --want src --want dst,domain --memory 64KiB --expect 10k"
             .to_owned(),
         format!("flowsieve index search {archive} --host 198.51.100.5 --explain"),
@@ -86,6 +87,9 @@ fn sentences_on_a_terminal_break_at_spaces() {
         "flowsieve count --where 'http or dns' traces/generated.pcap",
         "flowsieve generate -w x.pcap --snaplen 1",
         "flowsieve filter query no-such-file 192.0.2.1",
+        "flowsieve help environment",
+        "flowsieve help formats",
+        "flowsieve help structures",
     ];
     for line in lines {
         for width in [60, 80] {
