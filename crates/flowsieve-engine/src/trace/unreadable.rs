@@ -25,7 +25,7 @@ pub(super) fn looks_like(head: &[u8]) -> Option<&'static str> {
             b"PAR1",
             "it is a Parquet file; write it as CSV, in DuckDB with COPY 'list.parquet' TO 'list.csv'",
         ),
-        (b"PK\x03\x04", "it is a zip archive; unpack it first"),
+        (b"PK\x03\x04", "it is a zip archive; unpack it first if it holds captures"),
         (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive; unpack it first"),
         (b"Rar!", "it is a rar archive; unpack it first"),
         (
