@@ -8,6 +8,7 @@ use super::run::{Run, UNWRITTEN, all_written};
 use super::same_file::{is_redirected_to_file, keep_apart};
 use super::say::{is_seen, quoted};
 use super::{Outcome, UsageError};
+use crate::report::counted;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -115,16 +116,12 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     run.set_interrupted(interrupted);
     let all_read = experiments.iter().all(|experiment| experiment.problems.is_empty());
     let machine = args.machine.clone().unwrap_or_else(machine);
-    let variable = settings.words.as_deref().map(|path| format!("{WORDS}={} ", in_shell(path)));
-    let named: Vec<_> =
-        args.named().iter().map(|path| format!("--capture {}", in_shell(path))).collect();
     let report = ReproduceReport {
         scale: settings.scale,
         seed: settings.seed,
         captures: settings.captures.len(),
         words: settings.words.is_some(),
-        variable: variable.as_deref().unwrap_or_default(),
-        named: &named,
+        given: &args.given(&settings),
         interrupted,
         complete: all_read && !interrupted && !run.has_problems(),
         machine: &machine,
@@ -149,12 +146,11 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
             run.problem(format!("{name}: {label}: {}", cell.verdict()));
         }
     }
-    let what = format!(
+    Ok(run.finish(&format!(
         "the results hold the {} of {} experiments that were done by then",
         experiments.len(),
         wanted.len()
-    );
-    Ok(run.finish(&what))
+    )))
 }
 
 fn list(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
@@ -186,6 +182,15 @@ impl ReproduceArgs {
         }
     }
 
+    /// Returns the variable and the options that name what experiments read, for a shell.
+    fn given(&self, settings: &Settings) -> (String, Vec<String>) {
+        let in_shell = |path: &PathBuf| quoted(&path.shown().to_string());
+        let words = settings.words.as_ref().map(|path| format!("{WORDS}={} ", in_shell(path)));
+        let named = self.named();
+        let named = named.iter().map(|path| format!("--capture {}", in_shell(path)));
+        (words.unwrap_or_default(), named.collect())
+    }
+
     fn settings(&self, run: &mut Run) -> Result<Settings, UsageError> {
         let named = self.named();
         for path in &named {
@@ -210,11 +215,6 @@ impl ReproduceArgs {
 
 /// The variable that names a list of words.
 const WORDS: &str = "FLOWSIEVE_WORDS";
-
-/// Returns the path as a shell reads it.
-fn in_shell(path: &Path) -> String {
-    quoted(&path.shown().to_string())
-}
 
 /// Returns all files that experiments read.
 fn inputs_of(settings: &Settings) -> Vec<PathBuf> {
@@ -302,9 +302,9 @@ fn machine() -> String {
         Some(line.split_once(':')?.1.trim().to_owned())
     });
     format!(
-        "{}, {} threads, {} on {}",
+        "{}, {}, {} on {}",
         processor.unwrap_or_else(|| "a processor without a name".into()),
-        available_parallelism().map_or(1, usize::from),
+        counted(available_parallelism().map_or(1, usize::from) as u64, "thread", "threads"),
         env::consts::OS,
         env::consts::ARCH
     )

@@ -58,6 +58,11 @@ fn slices_words(plan: &ComparePlan, slices: u64) -> String {
     }
 }
 
+/// Returns this number of slices, with the verb for some of them.
+fn of_slices(some: usize, all: usize, is: &str, are: &str) -> String {
+    format!("{} {}", counted(all as u64, "slice", "slices"), if some == 1 { is } else { are })
+}
+
 pub(super) fn seeds_of(seeds: usize) -> String {
     counted(seeds as u64, "seed", "seeds")
 }
@@ -247,15 +252,15 @@ impl CompareReport<'_> {
         let over = comparison.slices.iter().filter(|slice| slice.exact.is_none()).count();
         if over > 0 {
             remarks.push(format!(
-                "{} of {} slices are not judged: the exact sets passed their limit; raise it with --exact-limit.",
+                "{} of {} not judged: the exact sets passed their limit; raise it with --exact-limit.",
                 grouped(over as u64),
-                grouped(comparison.slices.len() as u64)
+                of_slices(over, comparison.slices.len(), "is", "are")
             ));
         }
         if comparison.slices_omitted > 0 {
             remarks.push(format!(
-                "{} later slices are left out of all results; widen --slice, or raise --exact-limit.",
-                grouped(comparison.slices_omitted)
+                "{} left out of all results; widen --slice, or raise --exact-limit.",
+                counted(comparison.slices_omitted, "later slice is", "later slices are")
             ));
         }
         if comparison.is_streamed {
@@ -304,9 +309,9 @@ impl CompareReport<'_> {
                 format!("; mean error of the others at {}: {others}", self.size(size))
             });
         Some(format!(
-            "{} of {} slices have fewer than {SMALL} {}{others}.",
+            "{} of {} fewer than {SMALL} {}{others}.",
             grouped(small as u64),
-            grouped(judged.len() as u64),
+            of_slices(small, judged.len(), "has", "have"),
             self.plan.rule.kind.plural()
         ))
     }

@@ -121,8 +121,10 @@ pub(super) fn closing(
     let limits = [full_filters(totals), over_limit(seen.over_limit, totals.slices)];
     blocks.extend(limits.into_iter().flatten().map(Block::Warning));
     if totals.empty_slices_omitted > 0 {
-        let omitted = grouped(totals.empty_slices_omitted);
-        blocks.push(Block::Answer(format!("{omitted} empty slices in long gaps are not listed")));
+        let omitted = totals.empty_slices_omitted;
+        let omitted =
+            counted(omitted, "empty slice in long gaps is", "empty slices in long gaps are");
+        blocks.push(Block::Answer(format!("{omitted} not listed")));
     }
     blocks.extend(packets_read(totals));
     blocks.extend(

@@ -224,7 +224,7 @@ fn document(report: &DedupReport<'_>, style: TerminalStyle) -> Document {
 fn title(plan: &DedupPlan) -> String {
     let window = match plan.window {
         WindowWidth::Time(width) => duration(width),
-        WindowWidth::Packets(count) => format!("{} packets", grouped(count)),
+        WindowWidth::Packets(count) => counted(count, "packet", "packets"),
     };
     let how = if plan.approximate { "approximate" } else { "exact" };
     let inside = match plan.trace.headers.tunnel {

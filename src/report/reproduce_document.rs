@@ -38,8 +38,9 @@ impl ReproduceReport<'_> {
         let cells = self.experiments.iter().map(|e| e.cells.len()).sum::<usize>();
         let departures = self.experiments.iter().map(|e| e.departures().count());
         let sums = format!(
-            "{}, {cells} figures, {} of them away from their formula by more than 4 standard errors",
+            "{}, {}, {} of them away from their formula by more than 4 standard errors",
             counted(self.experiments.len() as u64, "experiment", "experiments"),
+            counted(cells as u64, "figure", "figures"),
             departures.sum::<usize>()
         );
         document.terminal([Block::Gap, Block::Sentence(sums)]);
@@ -68,8 +69,8 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
             count(Agreement::Departs)
         ),
         format!(
-            "{} figures differ in the paper; the verdict says why.",
-            count(Agreement::PaperDiffers)
+            "{} in the paper; the verdict says why.",
+            counted(count(Agreement::PaperDiffers) as u64, "figure differs", "figures differ")
         ),
         "Paper: as printed. Formula: the correct one, which is not always the paper's. Measured: on the filters of this library, mean ± standard error; no error is given for values without chance.".into(),
         format!("Times were measured on {}, on {}.", report.machine, report.day),
@@ -78,10 +79,11 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
 
 /// Returns the command that gives the same numbers again, word by word.
 fn command(name: &str, report: &ReproduceReport<'_>) -> Vec<String> {
+    let (variable, named) = report.given;
     let full = (report.scale == Size::Full).then(|| "--full-scale".to_owned());
     let seed = (report.seed != DEFAULT_SEED).then(|| format!("--seed {}", report.seed));
-    let words = [format!("{}flowsieve reproduce {name}", report.variable)].into_iter();
-    words.chain(full).chain(seed).chain(report.named.iter().cloned()).collect()
+    let words = [format!("{variable}flowsieve reproduce {name}")].into_iter();
+    words.chain(full).chain(seed).chain(named.iter().cloned()).collect()
 }
 
 fn add_experiment(document: &mut Document, experiment: &Experiment, report: &ReproduceReport<'_>) {
@@ -262,8 +264,7 @@ mod tests {
             interrupted: false,
             complete: true,
             words: false,
-            variable: "",
-            named: &["--capture 'a b'".to_owned()],
+            given: &(String::new(), vec!["--capture 'a b'".to_owned()]),
             machine: "a machine",
             day: "2026-11-24",
             experiments: &experiments,

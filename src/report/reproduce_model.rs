@@ -20,10 +20,8 @@ pub struct ReproduceReport<'a> {
     pub captures: usize,
     /// Whether a list of words was given.
     pub words: bool,
-    /// Stands before the command that repeats it, for a shell: where the list of words is.
-    pub variable: &'a str,
-    /// The options of that command that name captures.
-    pub named: &'a [String],
+    /// The variable before the command that repeats it, and its options that name captures, for a shell.
+    pub given: &'a (String, Vec<String>),
     /// The run was ended before all experiments that were asked for were done.
     pub interrupted: bool,
     /// All was done and read to its end.

@@ -150,8 +150,8 @@ impl<W: Write> TopTable<W> {
         }
         remarks.extend(self.most_unheld.and(missing(&self.plan)));
         remarks.extend(self.most_unheld.map(|most| {
-            let most = grouped(most);
-            format!("the filter noticed at most {most} others of any key that is not in the table")
+            let most = counted(most, "other", "others");
+            format!("the filter noticed at most {most} of any key that is not in the table")
         }));
         let mut document = Document { wrapping: WRAPPING, ..Document::default() };
         document.terminal([Block::Gap]);
@@ -184,10 +184,9 @@ pub(super) fn closing(
 
 /// The heading of a slice.
 pub(super) fn heading(plan: &TopPlan, slice: &TopSlice) -> String {
-    let pairs = match slice.exact {
-        Some(exact) => counted(exact, "distinct pair", "distinct pairs"),
-        None => format!("about {} distinct pairs", rounded(slice.distinct)),
-    };
+    let about = if slice.exact.is_some() { "" } else { "about " };
+    let pairs = slice.exact.unwrap_or(slice.distinct.round() as u64);
+    let pairs = format!("{about}{}", counted(pairs, "distinct pair", "distinct pairs"));
     let zone = plan.trace.selection.zone;
     let when = plan.slicing.width_ns.map_or_else(String::new, |width| {
         format!("{}: ", time(slice.start_ns, decimals_of(width, &[0]), zone))
@@ -291,16 +290,16 @@ fn limits(plan: &TopPlan, summary: &TopSummary) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let all = grouped(summary.slices);
+    let all = counted(summary.slices, "slice", "slices");
     if summary.crowded > 0 {
         said.push(format!(
-            "the filter missed more than half of the new pairs at the end of {} of {all} slices: estimates are unbiased, but far less exact; give more --memory",
+            "the filter missed more than half of the new pairs at the end of {} of {all}: estimates are unbiased, but far less exact; give more --memory",
             grouped(summary.crowded)
         ));
     }
     if summary.over_limit > 0 {
         said.push(format!(
-            "the exact set passed its limit in {} of {all} slices; raise it with --exact-limit, if this machine has the memory",
+            "the exact set passed its limit in {} of {all}; raise it with --exact-limit, if this machine has the memory",
             grouped(summary.over_limit)
         ));
     }

@@ -2,7 +2,7 @@
 
 use super::document::Block;
 use super::figure::{Axis, Drawing, Figure, Scale};
-use super::number::grouped;
+use super::number::counted;
 use crate::decode::Skip;
 use crate::pipeline::{Traffic, TrafficPair, prefix_name};
 use std::collections::{BTreeMap, HashMap};
@@ -20,8 +20,8 @@ pub(super) fn who_talks(traffic: &Traffic) -> Vec<Block> {
     let mut blocks = vec![figure.unwrap_or_else(none)];
     if traffic.beyond() > 0 {
         blocks.push(Block::Sentence(format!(
-            "there were more pairs than the table holds: {} packets of the later ones are counted as other; a shorter prefix (--od) makes fewer",
-            grouped(traffic.beyond())
+            "there were more pairs than the table holds: {} counted as other; a shorter prefix (--od) makes fewer",
+            counted(traffic.beyond(), "packet of the later ones is", "packets of the later ones are")
         )));
     }
     blocks
@@ -73,8 +73,8 @@ fn heat_map(traffic: &Traffic) -> Option<Figure> {
     packets[rows.len() - 1][columns.len() - 1] += traffic.beyond();
     let value = |n: u64| (n > 0).then_some(n as f64);
     let caption = format!(
-        "The {TOP} prefixes with most packets on each side (/{four} for IPv4, /{six} for IPv6), of {} pairs. All packets with readable addresses count, whatever the elements are.",
-        grouped(pairs.iter().filter_map(ends).count() as u64)
+        "The {TOP} prefixes with most packets on each side (/{four} for IPv4, /{six} for IPv6), of {}. All packets with readable addresses count, whatever the elements are.",
+        counted(pairs.iter().filter_map(ends).count() as u64, "pair", "pairs")
     );
     let drawing = Drawing::HeatMap {
         values: packets.into_iter().map(|row| row.into_iter().map(value).collect()).collect(),

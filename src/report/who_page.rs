@@ -2,7 +2,7 @@
 
 use super::document::{Block, TableView};
 use super::heading::Heading;
-use super::number::{grouped, percent, rounded};
+use super::number::{counted, grouped, percent, rounded};
 use crate::top::{Question, TopSlice};
 
 /// A table for each question.
@@ -17,8 +17,8 @@ pub(super) fn who(answers: &[(Question, TopSlice)]) -> Vec<Block> {
         };
         let most = largest.best().max(1.0);
         blocks.push(Block::Sentence(format!(
-            "the {keys} with the most distinct {others}, over everything: about {} pairs",
-            rounded(slice.best())
+            "the {keys} with the most distinct {others}, over everything: about {}",
+            counted(slice.best().round() as u64, "pair", "pairs")
         )));
         let rows = slice.keys.iter().map(|key| {
             let (lower, upper) =
