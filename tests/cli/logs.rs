@@ -269,6 +269,45 @@ fn a_record_with_one_address_counts_for_elements_that_need_none() {
 }
 
 #[test]
+fn lines_without_an_address_count_for_elements_that_need_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let log = log.to_str().unwrap();
+    let both = r#""src_ip":"::1","dest_ip":"::2","proto":"UDP","#;
+    let event = |ends, name| {
+        format!(
+            r#"{{"timestamp":"2026-01-01T00:00:00Z","event_type":"dns",{ends}"dns":{{"type":"query","rrname":"{name}"}}}}"#
+        )
+    };
+    for lines in [
+        "#fields\tts\tid.orig_h\tid.resp_h\tquery\n1.0\t::1\t::2\ta.test\n1.0\t-\t::2\tb.test",
+        "ts,src,dst,qname\n1,::1,::2,a.test\n1,,::2,b.test",
+        concat!(
+            r#"{"ts":1,"id.orig_h":"::1","id.resp_h":"::2","query":"a.test"}"#,
+            "\n",
+            r#"{"ts":1,"id.orig_h":"::1","query":"b.test"}"#
+        ),
+        &format!("{}\n{}", event(both, "a.test"), event("", "b.test")),
+    ] {
+        fs::write(log, lines).unwrap();
+        let (names, _) = document(&["--element", "domain", log]);
+        assert_eq!(names["totals"]["elements"], 2, "{lines}: {names}");
+        let (pairs, _) = document(&[log]);
+        assert_eq!(pairs["totals"]["elements"], 1, "{lines}: {pairs}");
+        assert_eq!(pairs["totals"]["skipped"], json!({"no_address_in_log": 1}), "{lines}");
+    }
+    // A line with neither addresses nor a query is no record.
+    fs::write(
+        log,
+        r#"{"ts":1,"id.orig_h":"::1","id.resp_h":"::2","query":"a"}
+{"ts":1,"level":"info"}"#,
+    )
+    .unwrap();
+    let run = flowsieve(&["count", log]);
+    assert!(run.err.contains("line 2") && run.err.contains("nor a query"), "{}", run.err);
+}
+
+#[test]
 fn types_that_a_log_does_not_say_are_remarked_on() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("dns.log");

@@ -155,6 +155,10 @@ impl Columns {
             let text = column.and_then(|column| field(column).ok());
             text.filter(|text| text.as_bytes() != cells.unset)
         };
+        let address = |column| {
+            let text = field(column)?;
+            Ok::<_, String>(if text.as_bytes() == cells.unset { "" } else { text })
+        };
         let time = |text: &'a str, is_nanoseconds| {
             if is_nanoseconds { Time::Nanoseconds(text) } else { Time::Text(text) }
         };
@@ -181,8 +185,8 @@ impl Columns {
         };
         out.push(&Fields {
             time: time(field(self.time)?, self.is_nanoseconds),
-            source: field(self.source)?,
-            destination: field(self.destination)?,
+            source: address(self.source)?,
+            destination: address(self.destination)?,
             protocol: self.protocol.into_iter().find_map(optional),
             source_port: optional(self.source_port),
             destination_port: optional(self.destination_port),

@@ -1,6 +1,5 @@
 //! The records of all logs with the text of their names, and the lines of those that are text.
 
-use std::net::IpAddr;
 use std::ops::Range;
 
 use etherparse::IpNumber;
@@ -107,8 +106,9 @@ impl Entries {
 
     /// Adds a record from its fields as written, or returns which of them is wrong.
     pub(super) fn push(&mut self, fields: &Fields<'_>) -> Result<(), String> {
-        let address = |name: &str, value: &str| {
-            value.parse::<IpAddr>().map_err(|_| bad(name, value, "an IP address"))
+        let address = |name: &str, value: &str| match value {
+            "" => Ok(None),
+            value => value.parse().map(Some).map_err(|_| bad(name, value, "an IP address")),
         };
         let time_ns = fields.time.read().ok_or_else(|| {
             bad("the time", fields.time.text(), "epoch seconds or an RFC 3339 time")
@@ -126,13 +126,7 @@ impl Entries {
             },
             Content::Flow(flow) => LogContent::Flow(flow.read(time_ns)?),
         };
-        self.records.push(LogEntry {
-            time_ns,
-            source: Some(source),
-            destination: Some(destination),
-            transport,
-            content,
-        });
+        self.records.push(LogEntry { time_ns, source, destination, transport, content });
         Ok(())
     }
 
@@ -166,6 +160,7 @@ fn escaped_byte(text: &[u8]) -> Option<u8> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a> {
     pub(super) time: Time<'a>,
+    /// Empty if the record lacks it, as is the destination.
     pub(super) source: &'a str,
     pub(super) destination: &'a str,
     pub(super) protocol: Option<&'a str>,

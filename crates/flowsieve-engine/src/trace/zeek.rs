@@ -215,9 +215,9 @@ pub(super) struct ZeekJson {
 struct Record<'a> {
     /// Kept as written: floating point would lose nanoseconds.
     ts: &'a RawValue,
-    #[serde(borrow, rename = "id.orig_h", alias = "id_orig_h")]
+    #[serde(borrow, default, rename = "id.orig_h", alias = "id_orig_h")]
     source: Cow<'a, str>,
-    #[serde(borrow, rename = "id.resp_h", alias = "id_resp_h")]
+    #[serde(borrow, default, rename = "id.resp_h", alias = "id_resp_h")]
     destination: Cow<'a, str>,
     #[serde(rename = "id.orig_p", alias = "id_orig_p")]
     source_port: Option<&'a RawValue>,
@@ -246,6 +246,9 @@ impl PacketSource for ZeekJson {
 
 fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
     let record: Record<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    if record.source.is_empty() && record.destination.is_empty() && record.query.is_none() {
+        return Err("it has neither addresses nor a query".to_owned());
+    }
     let of_connections = [
         record.conn_state,
         record.orig_pkts,
