@@ -24,7 +24,7 @@ NAMES = {
         bytes kept dropped dropped_bytes dropped_packet dropped_frame dropped_retransmission
         dropped_spurious_retransmission dropped_keep_alive dropped_flow not_compared packets_fwd packets_rev bytes_fwd bytes_rev
         rank new slices seed seeds array_bits probes_a probes_b memory_used_bytes_a memory_used_bytes_b seeds_nearer_a seeds_nearer_b
-        seeds_nearer_equal slices_nearer_a slices_nearer_b slices_nearer_equal""",
+        seeds_nearer_equal slices_nearer_a slices_nearer_b slices_nearer_equal at_most""",
     NUMBER: """estimate std_error new_std_error rel_error observed_fpr paper formula measured distance share mean lost worst bias rms
         mean_a_value mean_a_low mean_a_high mean_b_value mean_b_low mean_b_high difference difference_low difference_high
         difference_low_joint difference_high_joint""",

@@ -100,7 +100,7 @@ struct QuestionArgs {
     /// Rank by distinct, packets or bytes
     ///
     /// By packets and bytes a key needs no two distinct others: --min is 1 unless you give it.
-    /// Without the exact count they are those since the table holds the key.
+    /// Without the exact count they are those since the table holds the key, with an upper bound.
     #[arg(long, value_name = "NUMBER", value_parser = by_name(RankBy::ALL, RankBy::name), default_value = "distinct", hide_possible_values = true)]
     sort: RankBy,
 

@@ -70,10 +70,12 @@ pub(super) fn key_columns() -> Columns<TopRow> {
             "packets of the key (DNS: messages); without exact count only those since the table holds it";
         bytes = Some(row.key.bytes()).filter(|&bytes| bytes > 0),
             "bytes of these packets from their IP headers on";
+        at_most = row.key.spread.as_ref().and_then(|s| s.at_most),
+            "most packets or bytes, whichever `--sort` ranks by, that the key can have without exact count";
         certainty = row.key.certainty.name(),
             "whether the key has at least `least` others: `certain`, `likely` (by the estimate), `possible` (by the upper bound; only without `-n`)";
         held_since_start = row.key.spread.as_ref().is_some_and(|s| s.held_since_start),
-            "the table held the key all the time";
+            "the table held the key all the time; false if exact packets or bytes rank";
         partial = row.partial, PARTIAL_DOC;
         revised = row.revised, REVISED_DOC;
     }

@@ -11,10 +11,10 @@ use super::run_view::{captures, inputs_table, problems};
 use super::selection::zone_words;
 use super::sparkline::Sparkline;
 use super::top_model::ranked_number;
-use super::top_table::{closing, heading, key_view, missing, subject, title};
+use super::top_table::{closing, heading, key_view, subject, title, unheld};
 use super::traffic_page::skipped;
 use crate::pipeline::SliceSink;
-use crate::top::{RankBy, TopKey, TopPlan, TopSlice, TopSummary};
+use crate::top::{RankBy, Spread, TopKey, TopPlan, TopSlice, TopSummary};
 use std::collections::HashMap;
 use std::io;
 
@@ -43,8 +43,8 @@ pub struct TopPage {
     /// The largest key of all slices.
     largest: Option<Largest>,
     without_exact: u64,
-    /// The table was full in a slice without an exact count.
-    is_full: bool,
+    /// The most of a key that the table does not hold, in slices without an exact count.
+    most_unheld: Option<u64>,
 }
 
 /// A slice that is kept.
@@ -70,7 +70,9 @@ impl SliceSink<TopSlice> for TopPage {
         self.seen += 1;
         self.only = (self.seen == 1).then(|| first_keys(slice));
         self.without_exact += u64::from(slice.exact.is_none());
-        self.is_full |= slice.exact.is_none() && slice.most_unheld.is_some();
+        if slice.exact.is_none() {
+            self.most_unheld = self.most_unheld.max(slice.most_unheld);
+        }
         self.update_largest(slice);
         let keys = slice.keys.iter().take(MOST_KEYS);
         self.keep(Kept {
@@ -144,7 +146,8 @@ impl TopPage {
             let text = "errors were not measured: there is no exact count to compare with";
             page.page([Block::Answer(text.to_owned())]);
         }
-        let remarks = missing(plan).filter(|_| self.is_full).into_iter().collect();
+        let most_unheld = self.most_unheld.filter(|_| plan.rank_by != RankBy::Distinct);
+        let remarks = most_unheld.map(|most| unheld(plan, most)).into_iter().collect();
         page.page(closing(plan, summary, self.largest.is_some(), remarks));
         page.page(problems(&summary.inputs, summary.totals.interrupted));
         match &self.only {
@@ -282,8 +285,9 @@ impl TopPage {
         // The largest estimate need not be that of the largest key.
         let (who, number) = match spread.as_ref().filter(|_| exact.is_none()) {
             None => (key.clone(), number),
-            Some(_) if plan.rank_by != RankBy::Distinct => {
-                (format!("Of the keys in the table {key}"), format!("{number} since it was held"))
+            Some(Spread { at_most: Some(at_most), .. }) => {
+                let number = format!("{number} since it was held (at most {})", grouped(*at_most));
+                (format!("Of the keys in the table {key}"), number)
             }
             Some(spread) => {
                 let [lower, upper] = [spread.lower, spread.upper].map(grouped);

@@ -148,11 +148,7 @@ impl<W: Write> TopTable<W> {
                 grouped(self.plan.least)
             ));
         }
-        remarks.extend(self.most_unheld.and(missing(&self.plan)));
-        remarks.extend(self.most_unheld.map(|most| {
-            let most = counted(most, "other", "others");
-            format!("the filter noticed at most {most} of any key that is not in the table")
-        }));
+        remarks.extend(self.most_unheld.map(|most| unheld(&self.plan, most)));
         let mut document = Document { wrapping: WRAPPING, ..Document::default() };
         document.terminal([Block::Gap]);
         document.terminal(self.dropped.take().map(Block::Sentence));
@@ -213,7 +209,9 @@ pub(super) fn key_view(plan: &TopPlan, slice: &TopSlice) -> TableView {
     if is_exact {
         let exact = |key: &TopKey| or_dash(key.exact.as_ref(), |it| grouped(it.distinct));
         columns.push(number("exact", 0), exact);
-        columns.push(number("estimate", 3), estimate);
+        if plan.rank_by == RankBy::Distinct {
+            columns.push(number("estimate", 3), estimate);
+        }
     } else {
         columns.push(number("estimate", 0), estimate);
         columns
@@ -226,6 +224,10 @@ pub(super) fn key_view(plan: &TopPlan, slice: &TopSlice) -> TableView {
     columns.push(number("share", 5), |key| or_dash(key.share, |share| percent_to(share, 1)));
     columns.push(number("packets", kept(RankBy::Packets)), |key| grouped(key.packets()));
     columns.push(number("bytes", kept(RankBy::Bytes)), bytes);
+    if !is_exact && plan.rank_by != RankBy::Distinct {
+        let at_most = |key: &TopKey| key.spread.as_ref().and_then(|spread| spread.at_most);
+        columns.push(number("at most", 1), move |key| or_dash(at_most(key), grouped));
+    }
     if !is_exact && plan.most.is_none() {
         columns.push(Heading::text(""), |key| key.certainty.name().to_owned());
     }
@@ -244,13 +246,18 @@ fn nothing(plan: &TopPlan) -> String {
     )
 }
 
-/// Returns the warning that keys may be missing: a full table keeps those with the most distinct others,
-/// whatever they are ranked by.
-pub(super) fn missing(plan: &TopPlan) -> Option<String> {
-    let (number, others) = (ranked_number(plan), plan.question.others_plural());
-    (plan.rank_by != RankBy::Distinct).then(|| {
-        format!("keys with more {number} may be missing, since a full table keeps those with the most {others}; give more --memory, or name with --distinct what differs more")
-    })
+/// Says how much a key can have that is not in a full table.
+pub(super) fn unheld(plan: &TopPlan, most: u64) -> String {
+    match plan.rank_by {
+        RankBy::Distinct => {
+            let most = counted(most, "other", "others");
+            format!("the filter noticed at most {most} of any key that is not in the table")
+        }
+        RankBy::Packets | RankBy::Bytes => {
+            let (most, number) = (grouped(most), ranked_number(plan));
+            format!("any key that is not in the table has at most {most} {number}")
+        }
+    }
 }
 
 /// How many keys of the exact answer the summary finds.

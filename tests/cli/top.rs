@@ -130,7 +130,12 @@ fn estimates_hold_where_memory_is_short() {
 #[test]
 fn results_do_not_depend_on_threads_or_on_how_captures_are_cut() {
     let line = ["top", "--slice", "1s", "--memory", "16KiB", "--format", "csv"];
-    for more in [&[][..], &["--no-exact"], &["--by", "domain2", "--distinct", "src"]] {
+    for more in [
+        &[][..],
+        &["--no-exact"],
+        &["--no-exact", "--sort", "bytes"],
+        &["--by", "domain2", "--distinct", "src"],
+    ] {
         let run = |last: &[&str]| flowsieve(&[&line[..], more, last].concat()).done();
         let one = run(&["--threads", "1", CAPTURE]);
         assert!(one.lines().count() > 8);
@@ -250,6 +255,7 @@ fn every_format_has_the_same_keys() {
             match key[*name].as_f64().filter(|_| *name == "share") {
                 // A float may be read back with another last digit.
                 Some(share) => assert!((share - value.parse::<f64>().unwrap()).abs() < 1e-12),
+                None if key[*name].is_null() => assert_eq!(value, "", "{name}"),
                 None => assert_eq!(key[*name].to_string().trim_matches('"'), value, "{name}"),
             }
         }
@@ -340,7 +346,7 @@ fn keys_are_ranked_by_packets_and_bytes_as_the_flows_add_up() {
                 row[name].as_u64().unwrap();
         }
         let all: u64 = sums.values().sum();
-        let mut expected: Vec<(String, u64)> = sums.into_iter().collect();
+        let mut expected: Vec<(String, u64)> = sums.clone().into_iter().collect();
         expected.sort_by_key(|(_, sum)| u64::MAX - sum);
         let document = document(&["--sort", name, CAPTURE]);
         let found = keys(&document, name);
@@ -349,10 +355,21 @@ fn keys_are_ranked_by_packets_and_bytes_as_the_flows_add_up() {
         let share = document["keys"][0]["share"].as_f64().unwrap();
         assert!((share - found[0].1 as f64 / all as f64).abs() < 1e-9, "{share}");
         assert_eq!(document["parameters"]["sort"], name);
-        let warning = format!("keys with more {name} may be missing");
-        let full = ["top", "--sort", name, "--no-exact", "--memory", "8KiB", CAPTURE];
-        assert!(flowsieve(&full).done().contains(&warning), "{name}");
-        assert!(!flowsieve(&["top", "--sort", name, CAPTURE]).done().contains(&warning), "{name}");
+        assert_eq!(document["keys"][0]["at_most"], Value::Null);
+        // A full table has the largest keys, and bounds that hold.
+        let short = ["--sort", name, "--no-exact", "--memory", "8KiB", "-n", "10", CAPTURE];
+        let rows = self::document(&short)["keys"].as_array().unwrap().clone();
+        let mut missed: BTreeSet<&str> = expected[..10].iter().map(|(key, _)| &**key).collect();
+        for row in &rows {
+            let key = row["key"].as_str().unwrap();
+            let bounds = row[name].as_u64().unwrap()..=row["at_most"].as_u64().unwrap();
+            assert!(bounds.contains(&sums[key]), "{row} {}", sums[key]);
+            missed.remove(key);
+        }
+        assert!(rows.len() == 10 && missed.len() <= 2, "{name} {missed:?}");
+        let sentence = "any key that is not in the table has at most";
+        assert!(flowsieve(&[&["top"], &short[..]].concat()).done().contains(sentence));
+        assert!(!flowsieve(&["top", "--sort", name, CAPTURE]).done().contains(sentence));
         // A table with room for all keys knows as much.
         let bounded = self::document(&["--sort", name, "--no-exact", CAPTURE]);
         assert_eq!(numbers(&keys(&bounded, name)), numbers(&found), "{name}");

@@ -5,7 +5,7 @@ use super::PieceError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Version of all forms. Raise it whenever a type that is exchanged changes.
-const VERSION: u8 = 8;
+const VERSION: u8 = 9;
 
 /// A message from one process of a divided run to another.
 pub trait WireFormat: Serialize + DeserializeOwned {

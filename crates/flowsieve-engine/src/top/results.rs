@@ -29,6 +29,8 @@ pub struct Spread {
     pub packets: u64,
     /// Bytes of these packets.
     pub bytes: u64,
+    /// The most packets or bytes that it can have, if keys are ranked by them.
+    pub at_most: Option<u64>,
     /// The key was held all the time, so that nothing of it was lost.
     pub held_since_start: bool,
 }
@@ -38,7 +40,8 @@ impl Spread {
     /// half was seen while it was held, so that no other key's loss stands for it.
     pub(super) fn likely_has(&self, least: u64) -> bool {
         let number = least as f64;
-        self.estimate >= number && self.weight >= number / 2.0 && self.firsts >= least.min(2)
+        let is_likely = self.estimate >= number && self.weight >= number / 2.0;
+        self.firsts >= least || (is_likely && self.firsts >= least.min(2))
     }
 
     /// Returns whether the numbers, which may come from another process, do not contradict each
@@ -103,7 +106,8 @@ pub struct TopKey {
     pub(super) id: Vec<u8>,
     /// The key as text, with commas between its fields.
     pub key: String,
-    /// Numbers of the summary; `None` if it does not hold the key.
+    /// Numbers of the summary; `None` if it does not hold the key, or keys are ranked by the exact
+    /// packets or bytes.
     pub spread: Option<Spread>,
     /// The exact answer, if it is known.
     pub exact: Option<Exact>,
@@ -177,8 +181,8 @@ pub struct TopSlice {
     pub exact_over_limit: bool,
     /// Keys that the summary holds.
     pub held: u64,
-    /// The most others that a key can have which the summary does not hold, as far as it was seen;
-    /// `None` if it holds all.
+    /// The most others that a key can have which the summary does not hold, as far as it was seen, or
+    /// packets or bytes, if keys are ranked by them; `None` if it holds all.
     pub most_unheld: Option<u64>,
     /// Share of new elements that the filter noticed in the end.
     pub seen_share: f64,

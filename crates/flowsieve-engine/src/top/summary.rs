@@ -11,12 +11,20 @@
 //! the upper bound adds all of its cell to what its weights say. A key that is not held has at most
 //! what is in its cell.
 //!
+//! Keys that are ranked by packets or bytes are kept by these, so that each packet takes its key in. Of
+//! the half with the smallest upper bounds, those leave to which the least came since they were held.
+//! What they have in all goes to cells, too, so a key that comes back has a certain upper bound: its
+//! cell, or the largest bound of any key that left. But for rounding the latter is at most the sum over
+//! all packets, divided by half of the keys that there is room for, because each increase of it is
+//! covered by as much in the other half: every key with more is held, in whatever order packets come.
+//!
 //! Keys stay in the order in which they came. Nothing is drawn at random, and sums are whole
 //! numbers.
 //!
 //! Related: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in
 //! data streams", ICDT 2005 (Space-Saving), which keeps the total and so lets floods raise its
-//! minimum; Charikar, Chen, Farach-Colton, "Finding frequent items in data streams", ICALP 2002
+//! minimum; Homem, Carvalho, "Finding top-k elements in data streams", Information Sciences 180,
+//! 2010, which adds cells to that; Charikar, Chen, Farach-Colton, "Finding frequent items in data streams", ICALP 2002
 //! (cells that several keys share).
 
 use super::extract::Record;
@@ -61,15 +69,31 @@ struct Entry {
     lost_variance: f32,
     /// All that was in its cell (v).
     cell: u32,
+    /// The most packets or bytes that it can have had before, if keys are kept by them.
+    before: f32,
     key_at: u32,
     key_length: u16,
     /// It was here before anything was evicted.
     from_start: bool,
 }
 
+impl Entry {
+    /// Returns its packets or bytes since it is held.
+    fn since(&self, by: RankBy) -> u64 {
+        by.of(0, self.packets, self.bytes)
+    }
+
+    /// Returns the most packets or bytes that it can have.
+    fn most(&self, by: RankBy) -> u64 {
+        self.since(by).saturating_add(self.before as u64)
+    }
+}
+
 /// The summary of one slice.
 #[derive(Debug)]
 pub(super) struct Summary {
+    /// The number that keys are kept by.
+    by: RankBy,
     entries: Vec<Entry>,
     /// First sightings of each (f): by themselves, since they decide who is evicted.
     firsts_of: Vec<u32>,
@@ -88,6 +112,10 @@ pub(super) struct Summary {
     /// Losses of new keys, which follow from them.
     losses: Losses,
     evicted: u64,
+    /// If keys are kept by packets or bytes: where those of evicted keys went, and the most of a key that
+    /// is not held.
+    sums: Vec<u32>,
+    floor: f32,
     /// All weights, and their variance.
     total: Weight,
     variance: Weight,
@@ -97,11 +125,13 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// An empty summary that takes at most this many bytes, for keys of about `key_bytes` each.
-    pub(super) fn new(bytes: u64, key_bytes: usize) -> Self {
+    /// An empty summary that takes at most this many bytes, for keys of about `key_bytes` each, and keeps
+    /// those with the largest of these numbers.
+    pub(super) fn new(bytes: u64, key_bytes: usize, by: RankBy) -> Self {
         let bytes = bytes.clamp(LEAST_SUMMARY_BYTES, 1 << 40) as usize;
         let cells = bytes / 8 / size_of::<u32>();
-        let rest = bytes - cells * size_of::<u32>();
+        let sums = if by == RankBy::Distinct { 0 } else { cells };
+        let rest = bytes - (cells + sums) * size_of::<u32>();
         // Entry, first sightings, key, number in the scratch.
         let each = size_of::<Entry>() + key_bytes + 2 * size_of::<u32>();
         let index_of = |entries: usize| Index::places(entries) * size_of::<u32>();
@@ -111,6 +141,7 @@ impl Summary {
         }
         let most_entries = most_entries.clamp(8, 1 << (NUMBER_BITS - 1));
         Self {
+            by,
             entries: Vec::with_capacity(most_entries),
             firsts_of: Vec::with_capacity(most_entries),
             keys: Vec::with_capacity(most_entries * key_bytes + SPARE_KEY_BYTES),
@@ -123,6 +154,8 @@ impl Summary {
             squares: 0,
             losses: Losses::default(),
             evicted: 0,
+            sums: vec![0; sums],
+            floor: 0.0,
             total: Weight::NONE,
             variance: Weight::NONE,
             firsts: 0,
@@ -134,14 +167,15 @@ impl Summary {
     ///
     /// Repeats only count for packets and bytes of keys that are held. So once keys are evicted,
     /// those of a batch come after its first sightings, which alone decide who is held: what is
-    /// likely to be there is not asked together with what is not.
+    /// likely to be there is not asked together with what is not. If keys are kept by packets or
+    /// bytes, all packets decide, in their order.
     pub(super) fn add_all(&mut self, elements: &ElementColumns, weights: &[Weight]) {
         for start in (0..elements.len()).step_by(TOGETHER) {
             let end = elements.len().min(start + TOGETHER);
             let (digests, weights) = (&elements.attributes[start..end], &weights[start..end]);
             let guesses = self.touch(digests);
             let mut order = [0; TOGETHER];
-            let firsts = if self.evicted == 0 {
+            let firsts = if self.evicted == 0 || self.by != RankBy::Distinct {
                 order = std::array::from_fn(|at| at as u8);
                 digests.len()
             } else {
@@ -207,7 +241,10 @@ impl Summary {
             Some(number) => number,
             // Before anything is evicted all keys are held, whatever the filter says, so that their
             // packets are known.
-            None if weight.is_first() || (self.evicted == 0 && self.has_room(record.key)) => {
+            None if weight.is_first()
+                || (self.evicted == 0 && self.has_room(record.key))
+                || self.by != RankBy::Distinct =>
+            {
                 self.append(digest, record.key)
             }
             None => return,
@@ -276,6 +313,7 @@ impl Summary {
             lost: (lost * is_there) as f32,
             lost_variance: (self.losses.variance * is_there) as f32,
             cell,
+            before: if self.by == RankBy::Distinct { 0.0 } else { self.most_before(digest) },
             key_at: self.keys.len() as u32,
             key_length: key.len() as u16,
             from_start: self.evicted == 0,
@@ -286,29 +324,23 @@ impl Summary {
         number
     }
 
-    /// Evicts the quarter with the fewest first sightings, the oldest first, but none of the newest
-    /// eighth.
+    /// Returns the most packets or bytes that a key which is not held can have, if keys are kept by them.
+    #[inline(never)]
+    fn most_before(&self, digest: Digest) -> f32 {
+        let cell = self.sums.get(cell_of(digest, self.sums.len()));
+        // A cell with the largest number may be too small.
+        let most = cell.filter(|&&cell| cell < u32::MAX).map(|&cell| rounded_up(cell.into()));
+        most.map_or(self.floor, |most| most.min(self.floor))
+    }
+
+    /// Evicts a quarter of the keys.
     #[inline(never)]
     fn evict(&mut self) {
         let length = self.entries.len();
-        let share = (length / EVICTED).max(1);
-        let old = (length - length / IMMUNE).max(1).min(length);
-        let (least, mut among) = self.evicted_below(old, share.min(old));
-        let mut evicted = std::mem::take(&mut self.scratch);
-        evicted.clear();
-        evicted.resize(length, 0);
-        // Who leaves is nearly chance, so nothing branches on it.
-        let mut count = 0;
-        for number in 0..length {
-            let firsts = self.firsts_of[number];
-            let is_old = usize::from(number < old);
-            let is_among = is_old & usize::from(firsts == least) & usize::from(among > 0);
-            among -= is_among;
-            evicted[count] = number as u32;
-            self.firsts_of[number - count] = firsts;
-            count += is_old & usize::from(firsts < least) | is_among;
-        }
-        evicted.truncate(count);
+        let evicted = match self.by {
+            RankBy::Distinct => self.fewest_firsts(),
+            RankBy::Packets | RankBy::Bytes => self.least_sums(),
+        };
         for &number in &evicted {
             let entry = self.entries[number as usize];
             self.left_key_bytes += usize::from(entry.key_length);
@@ -331,6 +363,59 @@ impl Summary {
             self.index.insert(entry.digest, number);
         }
         self.losses = Losses::of(self.row.len(), self.lost, self.squares);
+    }
+
+    /// Removes from `firsts_of` the quarter with the fewest first sightings, the oldest first, but none of
+    /// the newest eighth, and returns their numbers.
+    fn fewest_firsts(&mut self) -> Vec<u32> {
+        let length = self.entries.len();
+        let share = (length / EVICTED).max(1);
+        let old = (length - length / IMMUNE).max(1).min(length);
+        let (least, mut among) = self.evicted_below(old, share.min(old));
+        let mut evicted = std::mem::take(&mut self.scratch);
+        evicted.clear();
+        evicted.resize(length, 0);
+        // Who leaves is nearly chance, so nothing branches on it.
+        let mut count = 0;
+        for number in 0..length {
+            let firsts = self.firsts_of[number];
+            let is_old = usize::from(number < old);
+            let is_among = is_old & usize::from(firsts == least) & usize::from(among > 0);
+            among -= is_among;
+            evicted[count] = number as u32;
+            self.firsts_of[number - count] = firsts;
+            count += is_old & usize::from(firsts < least) | is_among;
+        }
+        evicted.truncate(count);
+        evicted
+    }
+
+    /// Removes from `firsts_of` a quarter, and returns their numbers: of the half with the least that they
+    /// can have of what keys are kept by, those to which the least came since they are held. What any
+    /// other key can have that is not held is the most of these.
+    fn least_sums(&mut self) -> Vec<u32> {
+        let length = self.entries.len();
+        let entry = |number: u32| &self.entries[number as usize];
+        let mut evicted = std::mem::take(&mut self.scratch);
+        evicted.clear();
+        evicted.extend(0..length as u32);
+        let half = (length / 2).max(1);
+        evicted.select_nth_unstable_by_key(half - 1, |&it| (entry(it).most(self.by), it));
+        evicted.truncate(half);
+        let share = (length / EVICTED).max(1);
+        evicted.select_nth_unstable_by_key(share - 1, |&it| (entry(it).since(self.by), it));
+        evicted.truncate(share);
+        evicted.sort_unstable();
+        for entry in evicted.iter().map(|&number| &self.entries[number as usize]) {
+            let place = cell_of(entry.digest, self.sums.len());
+            let sum = u32::try_from(entry.since(self.by)).unwrap_or(u32::MAX);
+            self.sums[place] = self.sums[place].saturating_add(sum);
+            self.floor = self.floor.max(rounded_up(entry.most(self.by)));
+        }
+        let (mut leaving, mut numbers) = (evicted.iter().peekable(), 0..);
+        self.firsts_of
+            .retain(|_| numbers.next().is_none_or(|it| leaving.next_if_eq(&&it).is_none()));
+        evicted
     }
 
     /// Moves keys to where others were, which are evicted.
@@ -399,8 +484,12 @@ impl Summary {
         self.entries.len() as u64
     }
 
-    /// The most that a key that is not held can have lost.
+    /// The most of what keys are kept by that one which is not held can have: of distinct others, those
+    /// that were noticed.
     pub(super) fn most_unheld(&self) -> u64 {
+        if self.by != RankBy::Distinct {
+            return self.floor as u64;
+        }
         let most = self.row.iter().copied().max().unwrap_or(0);
         u64::from(most.div_ceil(1 << CELL_POINT))
     }
@@ -460,6 +549,11 @@ impl Summary {
         let (entry, firsts) = (&self.entries[number], self.firsts_of[number]);
         let watched = estimate(entry.weight, entry.variance, firsts.into(), seen_share);
         let cell = entry.cell.div_ceil(1 << CELL_POINT);
+        let kept_by = (self.by != RankBy::Distinct).then_some(self.by);
+        // The packet by which it is held has another, which may have been seen before.
+        let firsts = if kept_by.is_some() { firsts.max(1) } else { firsts };
+        let lower = watched.lower().max(firsts.into());
+        let upper = watched.upper().unwrap_or(u64::MAX).saturating_add(cell.into());
         Spread {
             key: Vec::new(),
             // The loss is an estimate: it makes the count no lower than the first sightings.
@@ -467,10 +561,11 @@ impl Summary {
             std_error: (watched.variance + f64::from(entry.lost_variance)).sqrt(),
             weight: watched.distinct,
             firsts: firsts.into(),
-            lower: watched.lower(),
-            upper: watched.upper().unwrap_or(u64::MAX).saturating_add(cell.into()),
+            lower,
+            upper: upper.max(lower),
             packets: entry.packets,
             bytes: entry.bytes,
+            at_most: kept_by.map(|by| entry.most(by)),
             held_since_start: entry.from_start,
         }
     }
@@ -484,11 +579,13 @@ impl Summary {
         self.index.clear();
         if self.evicted > 0 {
             self.row.fill(0);
+            self.sums.fill(0);
         }
         self.lost = 0;
         self.squares = 0;
         self.losses = Losses::default();
         self.evicted = 0;
+        self.floor = 0.0;
         self.total = Weight::NONE;
         self.variance = Weight::NONE;
         self.firsts = 0;
@@ -501,7 +598,7 @@ impl Summary {
             + self.firsts_of.capacity() * size_of::<u32>()
             + self.keys.capacity()
             + self.index.places.capacity() * size_of::<u32>()
-            + self.row.capacity() * size_of::<u32>()
+            + (self.row.capacity() + self.sums.capacity()) * size_of::<u32>()
             + self.scratch.capacity() * size_of::<u32>()
     }
 }
@@ -646,6 +743,12 @@ impl Losses {
     }
 }
 
+/// The least number of this type that is not below.
+fn rounded_up(number: u64) -> f32 {
+    let near = number as f32;
+    if (near as u64) < number { near.next_up() } else { near }
+}
+
 #[inline]
 fn cell_of(digest: Digest, cells: usize) -> usize {
     reduce(mix(digest, CELL), cells as u64) as usize
@@ -672,7 +775,7 @@ mod tests {
     use super::*;
     use crate::hashing::Digester;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn digest(key: &[u8]) -> Digest {
         Digester::new(7).digest(key)
@@ -680,12 +783,16 @@ mod tests {
 
     /// A first sighting of a key, in a packet of this many bytes.
     fn one(summary: &mut Summary, digest: Digest, key: &[u8], bytes: u32) {
+        packet(summary, digest, key, bytes, Weight::ONE);
+    }
+
+    fn packet(summary: &mut Summary, digest: Digest, key: &[u8], bytes: u32, weight: Weight) {
         let length = (key.len() as u16).to_le_bytes();
         let mut elements = ElementColumns::default();
         elements.digests.push(digest);
         elements.attributes.push(digest);
         elements.keys.push(&[&bytes.to_le_bytes(), &length[..], key].concat());
-        summary.add_all(&elements, &[Weight::ONE]);
+        summary.add_all(&elements, &[weight]);
     }
 
     fn add(summary: &mut Summary, key: u32, times: u32) {
@@ -712,7 +819,7 @@ mod tests {
             stream in prop::collection::vec((0_u32..200, 1_u32..5), 1..600),
             bytes in 4096_u64..20_000,
         ) {
-            let mut summary = Summary::new(bytes, 4);
+            let mut summary = Summary::new(bytes, 4, RankBy::Distinct);
             let mut truth: BTreeMap<u32, u64> = BTreeMap::new();
             for &(key, times) in &stream {
                 add(&mut summary, key, times);
@@ -740,13 +847,61 @@ mod tests {
             prop_assert_eq!(held + (summary.lost >> CELL_POINT), sum);
         }
 
+        /// Kept by packets or bytes, each key that is held has at least what came since, and at most what
+        /// stands there; none has more that is not held, and those above a share of all are held.
+        #[test]
+        fn packets_and_bytes_of_all_keys_are_bounded(
+            stream in prop::collection::vec((0_u8..4, 1_u32..30_000, 0_u8..9, any::<u8>()), 1..3000),
+            memory in 4096_u64..12_000,
+            by in prop::sample::select(vec![RankBy::Packets, RankBy::Bytes]),
+        ) {
+            let mut summary = Summary::new(memory, 4, by);
+            let mut truth: BTreeMap<u32, (BTreeSet<u8>, u64, u64)> = BTreeMap::new();
+            for (number, (kind, rank, other, size)) in (0..).zip(stream) {
+                // A flood of new keys, and some of which few have most of the traffic.
+                let key = if kind == 0 { 1 << 31 | number } else { 30_000 / rank };
+                // Two of the largest overflow a cell.
+                let bytes = if size == 255 { 3 << 30 } else { 40 + u32::from(size).pow(2) / 40 };
+                let of = truth.entry(key).or_default();
+                let weight = if of.0.insert(other) { Weight::ONE } else { Weight::NONE };
+                (of.1, of.2) = (of.1 + 1, of.2 + u64::from(bytes));
+                let key = key.to_be_bytes();
+                packet(&mut summary, digest(&key), &key, bytes, weight);
+            }
+            let sum: u64 = truth.values().map(|of| by.of(0, of.1, of.2)).sum();
+            let stay = (summary.most_entries - summary.most_entries / 2) as u64;
+            let most = summary.most_unheld();
+            // Without what rounding adds whenever it grows.
+            let unrounded = most - most / 1_000;
+            prop_assert!(unrounded * stay <= sum, "{most} {stay} {sum}");
+            let spreads = all(&mut summary);
+            for (key, (others, packets, bytes)) in &truth {
+                let (distinct, number) = (others.len() as u64, by.of(0, *packets, *bytes));
+                match spreads.get(key) {
+                    Some(it) => {
+                        let since = by.of(0, it.packets, it.bytes);
+                        let at_most = it.at_most.unwrap_or_default();
+                        prop_assert!(since <= number && number <= at_most, "{:?} {}", it, number);
+                        prop_assert!(at_most - since <= most);
+                        prop_assert!(it.lower <= distinct && distinct <= it.upper, "{:?}", it);
+                        if it.held_since_start {
+                            prop_assert_eq!((it.packets, it.bytes), (*packets, *bytes));
+                            prop_assert_eq!((it.lower, it.upper, at_most), (distinct, distinct, number));
+                        }
+                    }
+                    None => prop_assert!(number <= most),
+                }
+            }
+        }
+
         /// Also with keys of any length.
         #[test]
         fn memory_stays_within_its_bound(
             keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..300),
             bytes in 4096_u64..30_000,
+            by in prop::sample::select(RankBy::ALL.to_vec()),
         ) {
-            let mut summary = Summary::new(bytes, 24);
+            let mut summary = Summary::new(bytes, 24, by);
             let before = summary.memory_bytes();
             prop_assert!(before as u64 <= bytes + 1024, "{before} {bytes}");
             for key in &keys {
@@ -762,7 +917,7 @@ mod tests {
     /// Keys that are seen once replace each other, and none with more.
     #[test]
     fn a_flood_pushes_nobody_out() {
-        let mut summary = Summary::new(32 << 10, 4);
+        let mut summary = Summary::new(32 << 10, 4, RankBy::Distinct);
         for round in 0..100_000_u32 {
             add(&mut summary, 1_000_000 + round, 1);
             if round % 100 == 0 {
@@ -790,7 +945,7 @@ mod tests {
         let (mut sum, runs) = (0.0, 400);
         for seed in 0..runs {
             let digester = Digester::new(seed);
-            let mut summary = Summary::new(8 << 10, 4);
+            let mut summary = Summary::new(8 << 10, 4, RankBy::Distinct);
             let mut one = |key: u32| {
                 let key = key.to_be_bytes();
                 one(&mut summary, digester.digest(&key), &key, 0);

@@ -71,7 +71,7 @@ impl Ranker {
             // All at once, while it is known that the system gives their memory.
             let slices = (0..self.open_slices).map(|_| OpenSlice {
                 filter: WeighingFilter::new(plan.filter_bytes(), TopPlan::PROBES),
-                summary: Summary::new(plan.summary_bytes(), plan.usual_key_bytes()),
+                summary: Summary::new(plan.summary_bytes(), plan.usual_key_bytes(), plan.rank_by),
                 truth: plan.exact_limit().map(Truth::new),
                 used: false,
                 bytes: 0,
@@ -210,7 +210,8 @@ impl TopSlice {
         let is_by_distinct = plan.rank_by == RankBy::Distinct;
         self.recall = is_by_distinct.then(|| recall(plan, distinct, &largest, ranked));
         let keys = largest.into_iter().zip(1..).map(|((key, exact), rank)| {
-            top_key(plan, rank, &key, spread(&key), Some(exact), self.sum)
+            let spread = if is_by_distinct { spread(&key) } else { None };
+            top_key(plan, rank, &key, spread, Some(exact), self.sum)
         });
         self.keys = keys.collect();
     }
