@@ -214,9 +214,16 @@ class Plan:
         is_exact = self._parameters.get("exact_limit_bytes") is not None
         if self.command == "count":
             return elements * (EXACT_BYTES if is_exact else ESTIMATED_BYTES) // int(self._parameters["shards"])
+        if self._ranks_packets():
+            return packets * RANKED_BYTES
         if self.command == "top":
             return elements * (RANKED_EXACT_BYTES if is_exact and self._parameters["slice_ns"] is not None else RANKED_BYTES)
         return packets * (FLOW_BYTES if self.command == "flows" else EXPORT_BYTES) // self._shards
+
+    def _ranks_packets(self) -> bool:
+        """Whether a ranking takes every packet, and not only distinct pairs."""
+        ranks = self.command == "top" and self._parameters["sort"] != "distinct"
+        return ranks and self._parameters.get("exact_limit_bytes") is None
 
     def too_large(self, left: int | None) -> str | None:
         """Says that a shard may not fit into this memory of a task."""
@@ -224,13 +231,13 @@ class Plan:
         if left is None or needed <= left:
             return None
         condition, remedy = f"there is a new element in each {ELEMENT_BYTES:,} bytes", ""
+        if self.command not in ("count", "top") or self._ranks_packets():
+            condition = f"there is a packet in each {PACKET_BYTES} bytes"
         if self.command == "count":
             remedy = ", or count with more shards"
-        elif self.command != "top":
-            condition = f"there is a packet in each {PACKET_BYTES} bytes"
-        elif self._parameters["slice_ns"] is None:
+        elif self.command == "top" and self._parameters["slice_ns"] is None:
             remedy = ', or choose slices, such as slice="1min"'
-        else:
+        elif self.command == "top":
             condition, remedy = f"{condition} and one slice has all of them", ", or choose shorter slices"
         return (
             f"a reduce task may take {needed >> 20:,} MB, if {condition}, and has {left >> 20:,} MB; give workers more memory{remedy}"

@@ -143,6 +143,8 @@ def test_combinations_and_directions_have_it():
         {"by": "src", "distinct": "domain", "min": 2},
         {"where": "tcp", "memory": "64KiB"},
         {"slice": "all", "sort": "bytes", "number": 3},
+        {"slice": "all", "sort": "bytes", "no_exact": True, "memory": "8KiB"},
+        {"slice": "1s", "by": ["src", "dst"], "sort": "packets", "no_exact": True, "memory": "8KiB", "number": 5},
         {"slice": "all", "by": ["src", "dst"], "distinct": "dst-port", "number": 2, "min": 1, "memory": "8KiB"},
         {"slice": "all", "exact_limit": "1MiB", "number": 7},
         {"slice": "all", "exact_limit": "4KiB"},

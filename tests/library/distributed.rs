@@ -28,6 +28,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -500,9 +501,9 @@ fn ranking() -> impl Strategy<Value = TopPlan> {
                 slicing: plan.slicing,
                 most,
                 least,
-                rank_by: match (exact, memory % 3) {
-                    (true, 1) => RankBy::Packets,
-                    (true, 2) => RankBy::Bytes,
+                rank_by: match memory % 3 {
+                    1 => RankBy::Packets,
+                    2 => RankBy::Bytes,
                     _ => RankBy::Distinct,
                 },
                 memory_bytes: 1 << memory,
@@ -560,7 +561,7 @@ proptest! {
         let inputs = inputs.write(&folder).into_iter().map(Into::into).collect();
         let plan = TopPlan { trace: TracePlan { inputs, ..plan.trace }, ..plan };
         let [one_run, pieces] = [ranked_at_once(&plan), ranked_in_pieces(&plan, division)];
-        if plan.exact_limit_bytes.is_some() {
+        if plan.exact_limit_bytes.is_some() || plan.rank_by != RankBy::Distinct {
             prop_assert_eq!(pieces, one_run);
         } else {
             prop_assert_eq!(without_lost_packets(&pieces), without_lost_packets(&one_run));
@@ -770,6 +771,30 @@ fn an_exact_count_gives_up_in_pieces_where_it_does_at_once() {
         answers[usize::from(expected.contains("\"exact_over_limit\":true"))] += 1;
     }
     assert!(answers.iter().all(|&n| n > 0), "{answers:?}");
+}
+
+/// They would have other sums than one run.
+#[test]
+fn pieces_do_not_rank_by_bytes_after_the_exact_sets_gave_up() {
+    for width_ns in [None, Some(1_000_000_000)] {
+        let count = common::plan(&["traces/generated.pcap".into()], ElementKind::HOST_PAIR);
+        let plan = TopPlan {
+            trace: count.trace,
+            question: Question::default(),
+            queries_only: false,
+            slicing: Slicing { width_ns, align: Align::Epoch },
+            most: Some(20),
+            least: 1,
+            rank_by: RankBy::Bytes,
+            memory_bytes: 1 << 20,
+            exact_limit_bytes: Some(4096),
+            seed: 0,
+        };
+        let ranked = || ranked_in_pieces(&plan, WHOLE);
+        let failed = catch_unwind(AssertUnwindSafe(ranked)).unwrap_err();
+        let said = failed.downcast_ref::<String>().unwrap();
+        assert!(said.contains("pieces cannot rank by bytes without it"), "{said}");
+    }
 }
 
 #[test]

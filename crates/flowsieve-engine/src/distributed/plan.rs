@@ -63,6 +63,8 @@ pub(super) enum Form {
     /// A record with a key and one of its others. The packets and bytes of each key's repeats are
     /// emitted as sums.
     Record,
+    /// Such a record for every packet.
+    EveryRecord,
     /// Every packet: how far its time is behind the latest, its number in the piece, and its
     /// compact form.
     Packet,
@@ -97,6 +99,12 @@ impl Outline<'_> {
                 Form::Bytes
             }
             Run::Count(_) => Form::Digest,
+            // A table of packets or bytes depends on all of them in their order.
+            Run::Top(plan)
+                if plan.rank_by != RankBy::Distinct && plan.exact_limit_bytes.is_none() =>
+            {
+                Form::EveryRecord
+            }
             Run::Top(_) => Form::Record,
             Run::Flows(_) | Run::Export(_) => Form::Packet,
         }
@@ -129,11 +137,6 @@ impl PiecePlan for CountPlan {
 
 impl PiecePlan for TopPlan {
     fn check(&self) -> Result<(), PlanError> {
-        if self.rank_by != RankBy::Distinct && self.exact_limit_bytes.is_none() {
-            return Err(PlanError::new(
-                "packets and bytes since a key is held depend on all packets in their order, so pieces cannot rank by them; leave out --no-exact or --sort",
-            ));
-        }
         self.check()
     }
 

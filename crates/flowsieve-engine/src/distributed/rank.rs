@@ -126,6 +126,7 @@ impl SliceRanking {
         let held = self.truth.is_some().then(|| self.ranker.held(0));
         let ranked = catch_panic(|| self.ranker.close(0, closed))?;
         filled?;
+        check_limit(&self.plan, &ranked)?;
         let ranked = match held {
             Some(held) => Ranked::Held(ranked, held),
             None => Ranked::Slice(ranked),
@@ -188,6 +189,18 @@ impl SliceRanking {
         }
         Ok(())
     }
+}
+
+/// Checks that the exact sets, by which alone pieces know packets and bytes, did not pass their limit.
+fn check_limit(plan: &TopPlan, slice: &TopSlice) -> Result<(), PieceError> {
+    if plan.rank_by == RankBy::Distinct || !slice.exact_over_limit {
+        return Ok(());
+    }
+    Err(PlanError::new(format!(
+        "the exact set passed its limit, and pieces cannot rank by {} without it; raise it with --exact-limit, or hand on every packet with --no-exact",
+        plan.rank_by.name()
+    ))
+    .into())
 }
 
 /// Adds the repeats of all parts; `add` says whether their key came before.
@@ -291,8 +304,8 @@ impl<'a> RankingSums<'a> {
     }
 
     /// Adds the exact answers of all shards to their slice.
-    fn with_exact(&self, mut slice: TopSlice) -> TopSlice {
-        let Some(limit_bytes) = self.plan.exact_limit() else { return slice };
+    fn with_exact(&self, mut slice: TopSlice) -> Result<TopSlice, PieceError> {
+        let Some(limit_bytes) = self.plan.exact_limit() else { return Ok(slice) };
         let mut all = ExactAnswer { distinct: 0, keys: 0, largest: Vec::new() };
         let mut memory_bytes = (0_u64, 0_u64);
         let mut distinct: HashMap<&[u8], u64> = HashMap::new();
@@ -311,16 +324,16 @@ impl<'a> RankingSums<'a> {
         }
         slice.exact_over_limit |= Truth::is_over(limit_bytes, memory_bytes);
         if slice.exact_over_limit {
-            return slice;
+            return check_limit(self.plan, &slice).map(|()| slice);
         }
         let by = self.plan.rank_by;
         all.largest.sort_unstable_by(|(key, exact), (other, of_other)| {
             order_of_keys((key, exact), (other, of_other), by)
         });
         all.largest.truncate(self.plan.most_listed());
-        slice.with_exact(self.plan, all, &self.summary, |key| {
+        Ok(slice.with_exact(self.plan, all, &self.summary, |key| {
             distinct.get(key).copied().unwrap_or_default()
-        })
+        }))
     }
 
     fn emit(&mut self, slice: Option<TopSlice>, cut: Option<Cut>) -> Result<(), PieceError> {
@@ -342,7 +355,7 @@ impl<'a> RankingSums<'a> {
             PieceError::unless(has_summary, "a shard came without the summary of its slice")?;
             let exact = self.exact.values().map(|exact| exact.elements);
             PieceError::unless_all(exact.fold(0, u64::saturating_add), read)?;
-            last = last.map(|slice| self.with_exact(slice));
+            last = last.map(|slice| self.with_exact(slice)).transpose()?;
         }
         self.emit(last, Some(Cut::AtEnd))?;
         let CountSummary { inputs, totals, .. } = *inputs;

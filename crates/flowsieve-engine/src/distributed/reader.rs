@@ -206,6 +206,7 @@ impl PieceReader {
                         let key = columns.attributes[element];
                         record(slice, key, latest, columns.keys.get(element))
                     }
+                    Form::EveryRecord => slice[shard].keep(latest, columns.keys.get(element)),
                     Form::Packet => {
                         packed.clear();
                         append(&mut packed, &(latest.abs_diff(time_ns), number));
