@@ -243,6 +243,11 @@ def _looked_at(named: Iterable[str], storage_options: dict[str, Any] | None) -> 
         folders.setdefault(posixpath.dirname(path), []).append(path)
     listed: dict[str, int] = {}
 
+    # File systems keep listings as long as the process lives.
+    for inside in folders.values():
+        with contextlib.suppress(Exception):
+            _system(inside[0], storage_options)[0].invalidate_cache()
+
     def list_folder(folder: str) -> None:
         with contextlib.suppress(OSError):
             system, inner = _system(folder, storage_options)

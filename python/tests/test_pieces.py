@@ -721,6 +721,39 @@ class TestRemote:
             files = pieces.plan("count", named).files
             assert files == sorted(f"hosts://one:80/captures/{os.path.basename(path)}" for path in TRACES)
 
+    def test_each_run_lists_anew(self, stored):
+        fsspec = pytest.importorskip("fsspec")
+
+        class Keeping(fsspec.get_filesystem_class("memory")):
+            """Keeps listings, as the file systems of object stores do."""
+
+            protocol = "keeping"
+            kept = {}
+
+            @classmethod
+            def _strip_protocol(cls, path):
+                return "/" + path.split("://")[-1].strip("/")
+
+            def ls(self, path, detail=True, **more):
+                files = self.kept.setdefault(path, super().ls(path, True))
+                return files if detail else [one["name"] for one in files]
+
+            def invalidate_cache(self, path=None):
+                self.kept.clear()
+
+        fsspec.register_implementation("keeping", Keeping, clobber=True)
+        data = Path(TRACES[1]).read_bytes()
+        for folder in ("day", "many"):
+            for number in range(40 if folder == "many" else 1):
+                stored.pipe_file(f"/captures/{folder}/{number}.pcap", data)
+        for captures in ("keeping://captures/day/*", [f"keeping://captures/many/{number}.pcap" for number in range(40)]):
+            before = counted_here(captures).totals.packets
+            for folder in ("day", "many"):
+                stored.pipe_file(f"/captures/{folder}/0.pcap", Path(TRACES[0]).read_bytes())
+            after = counted_here(captures).totals.packets
+            assert after - before == 8000 - fs.count(TRACES[1]).totals.packets
+            stored.pipe_file("/captures/many/0.pcap", data)
+
     def test_they_are_divided_into_ranges(self, stored):
         assert len(pieces.plan("count", "memory://captures/generated.pcap", task_bytes=100_000).pieces) > 4
 
