@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import posixpath
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from ._run import named_paths, paths
 HEAD_BYTES = 64 << 10
 #: Bytes that are asked for at a time once it is clear that the file is read on.
 REQUEST_BYTES = 16 << 20
-#: Names under which file systems say which content a file has.
+#: Names under which file systems say which content a file has, surest first: not all write the same time in a listing.
 _MARKS = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "updated", "created")
 #: Requests for sizes that are under way at once.
 _AT_ONCE = 16
@@ -35,6 +36,30 @@ class File(NamedTuple):
 
     path: str
     size: int | None
+    #: What the file system said of a remote file, as text.
+    known: str | None = None
+
+
+def _file(path: str, about: dict[str, Any]) -> File:
+    known = {name: _mark(about[name]) for name in ("size", *_MARKS) if about.get(name) not in (None, "")}
+    return File(path, about.get("size"), json.dumps(known) if known else None)
+
+
+def _mark(value: Any) -> float | str:
+    """A mark without what listings of some file systems write otherwise: times as numbers, and ETags without quotes."""
+    if hasattr(value, "timestamp"):
+        return float(value.timestamp())
+    return value if isinstance(value, (int, float)) else str(value).strip('"')
+
+
+def _is_same(before: str | None, after: str | None) -> bool:
+    """Whether a file has the same content, as far as its file system said which one it has both times."""
+    if before is None or after is None:
+        return True
+    one, other = json.loads(before), json.loads(after)
+    both = (name for name in _MARKS if name in one and name in other)
+    mark = next((name for name in both if isinstance(one[name], str) == isinstance(other[name], str)), "size")
+    return all(one.get(name) == other.get(name) for name in {"size", mark})
 
 
 def _system(path: str, storage_options: dict[str, Any] | None) -> tuple[Any, str]:
@@ -58,8 +83,9 @@ def _named(path: str) -> Iterator[None]:
 class RemoteFile:
     """A file of fsspec, which is opened at an offset. Up to `end` it is read ahead, behind it little by little."""
 
-    def __init__(self, path: str, size: int | None = None, storage_options: dict[str, Any] | None = None, end: int | None = None) -> None:
-        self.path, self.end, self._size, self._storage_options = path, end, size, storage_options
+    def __init__(self, path: str, known: str | None = None, storage_options: dict[str, Any] | None = None, end: int | None = None) -> None:
+        self.path, self.end, self._storage_options = path, end, storage_options
+        self._known: str | None = known
 
     def __call__(self, offset: int) -> ReadAhead:
         """The file from this offset on. Nothing is asked of the file system before the first bytes are read."""
@@ -86,27 +112,38 @@ class RemoteFile:
         Raises:
             Error: the file system does not say.
         """
-        if self._size is None:
-            with _named(self.path):
-                system, inner = self.system()
-                self._size = system.info(inner).get("size")
-        if self._size is None:
+        self.look()
+        size = json.loads(self._known or "{}").get("size")
+        if size is None:
             raise Error(f"{self.path}: the file system does not say how large this file is; copy it to one that does", self.path)
-        return self._size
+        return int(size)
 
-
-    def state(self) -> str | None:
-        """What the file system knows this content by: length with ETag, generation or time; None if it does not say.
+    def look(self) -> None:
+        """Looks at the file, unless it is known.
 
         Raises:
             Error: the file cannot be looked at.
         """
+        if self._known is None:
+            self._known = self._looked_at()
+
+    def check(self) -> None:
+        """Looks at the file once more.
+
+        Raises:
+            Error: its content is another one, or it cannot be looked at.
+        """
+        if not _is_same(self._known, self._looked_at()):
+            raise Error(f"{self.path}: this file changed after the run was planned; run again when it is whole", self.path)
+
+    def _looked_at(self) -> str | None:
         with _named(self.path):
             system, inner = self.system()
             system.invalidate_cache(inner)
-            about = system.info(inner)
-        mark = next((about[name] for name in _MARKS if about.get(name)), None)
-        return None if mark is None else f"{about.get('size')} bytes, {mark}"
+            return _file(self.path, system.info(inner)).known
+
+    def state(self) -> None:
+        """Nothing that pieces have to say of the file: they come with what is known of it."""
 
 
 class SkippedFile:
@@ -120,12 +157,8 @@ class SkippedFile:
         assert isinstance(self._file, RemoteFile)
         return SkippedFile(self._file(offset))
 
-    def state(self) -> str | None:
-        """What the file system knows the content by; None if it does not say."""
-        assert isinstance(self._file, RemoteFile)
-        with contextlib.suppress(Error, OSError):
-            return self._file.state()
-        return None
+    def state(self) -> None:
+        """Nothing that pieces have to say of the file."""
 
     def read(self, length: int) -> bytes:
         """Reads up to this many bytes; empty at the end, or if the file cannot be read."""
@@ -241,7 +274,7 @@ def _looked_at(named: Iterable[str], storage_options: dict[str, Any] | None) -> 
     folders: dict[str, list[str]] = {}
     for path in named:
         folders.setdefault(posixpath.dirname(path), []).append(path)
-    listed: dict[str, int] = {}
+    listed: dict[str, File] = {}
 
     # File systems keep listings as long as the process lives.
     for inside in folders.values():
@@ -253,11 +286,12 @@ def _looked_at(named: Iterable[str], storage_options: dict[str, Any] | None) -> 
             system, inner = _system(folder, storage_options)
             for one in system.ls(inner, detail=True):
                 if one["type"] == "file" and one.get("size") is not None:
-                    listed[f"{folder}/{posixpath.basename(one['name'])}"] = one["size"]
+                    path = f"{folder}/{posixpath.basename(one['name'])}"
+                    listed[path] = _file(path, one)
 
     def look(path: str) -> list[File] | Error:
         if path in listed:
-            return [File(path, listed[path])]
+            return [listed[path]]
         try:
             with _named(path):
                 return _expanded(path, storage_options)
@@ -277,7 +311,7 @@ def _expanded(path: str, storage_options: dict[str, Any] | None) -> list[File]:
     else:
         about = system.info(inner)
         if about["type"] != "directory":
-            return [File(path, about.get("size"))]
+            return [_file(path, about)]
         matches = system.find(inner, detail=True)
     files = sorted((name, about) for name, about in matches.items() if about["type"] != "directory")
     if not files:
@@ -285,4 +319,4 @@ def _expanded(path: str, storage_options: dict[str, Any] | None) -> list[File]:
     # Some systems leave the host out of their names, which may be another's there.
     before, end = path.rstrip("/").removesuffix(inner), path.split("://")[0] + "://"
     before = before if before != path.rstrip("/") else end
-    return [File(before + name, about.get("size")) for name, about in files]
+    return [_file(before + name, about) for name, about in files]

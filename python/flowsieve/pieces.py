@@ -52,8 +52,8 @@ OPENING_BYTES, REMOTE_OPENING_BYTES = 256 << 10, 4 << 20
 
 #: Slice, shard and bytes of what a piece has of it.
 Part: TypeAlias = tuple[int, int, bytes]
-#: A piece as text, the path of its file, and the size of that.
-Piece: TypeAlias = tuple[str, str, "int | None"]
+#: A piece as text, the path of its file, and what is known of a remote one, as text.
+Piece: TypeAlias = tuple[str, str, "str | None"]
 
 
 class Worker(NamedTuple):
@@ -70,21 +70,26 @@ class Worker(NamedTuple):
         Raises:
             Error: the bytes could not be read. Reading the piece again may help.
         """
-        text, path, size = piece
+        text, path, known = piece
         job = _job(self.text)
 
         def parts() -> Iterator[Part]:
-            remote = None
+            file = None
             if is_remote(path):
-                described = json.loads(text)
-                span, state = described["bytes"], described["file"]
-                file = RemoteFile(path, size, self.storage_options, span and span["end"])
-                if state is not None and file.state() != state:
-                    raise Error(f"{path}: this file changed after the run was planned; run again when it is whole", path)
-                remote = file.begun
-            reading = job.read(text, path, budget, remote)
-            yield from reading
-            yield 0, -1, reading.finish()
+                span = json.loads(text)["bytes"]
+                file = RemoteFile(path, known, self.storage_options, span and span["end"])
+                file.look()
+            try:
+                reading = job.read(text, path, budget, file and file.begun)
+                yield from reading
+                end = reading.finish()
+            except Exception:
+                if file:
+                    file.check()
+                raise
+            if file:
+                file.check()
+            yield 0, -1, end
 
         if not self.skip_unreadable:
             yield from parts()
@@ -180,8 +185,9 @@ class Plan:
         self.files = [file.path for file in files]
         self._sizes = [file.size for file in files]
         self._costs = [REMOTE_OPENING_BYTES if is_remote(path) else OPENING_BYTES for path in self.files]
+        self._known = [file.known for file in files]
         remotes = {
-            number: RemoteFile(path, size, storage_options, 0) for number, (path, size) in enumerate(files) if is_remote(path)
+            number: RemoteFile(file.path, file.known, storage_options, 0) for number, file in enumerate(files) if is_remote(file.path)
         }
         whole = sum(size or 0 for size in self._sizes) + sum(self._costs)
         # Where slices begin may depend on all first packets: none is skipped here.
@@ -256,7 +262,7 @@ class Plan:
             if not tasks or cost > room:
                 tasks.append(Task(self.worker, []))
                 room = self._task_bytes + self._costs[number]
-            tasks[-1].pieces.append((piece, self.files[number], self._sizes[number]))
+            tasks[-1].pieces.append((piece, self.files[number], self._known[number]))
             room -= cost
         return tasks
 
