@@ -69,15 +69,32 @@ def _system(path: str, storage_options: dict[str, Any] | None) -> tuple[Any, str
     return system, inner
 
 
+def _reason(error: BaseException) -> str:
+    """What an error says, in one line. The names of many say more than their texts."""
+    line = next(filter(None, map(str.strip, str(error).splitlines())), "")
+    return line if line and isinstance(error, OSError) else ": ".join(filter(None, (type(error).__name__, line)))
+
+
 @contextlib.contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Gives what the file system raises the name of the file."""
+    """Makes an error with the address of the file of whatever the file system raises."""
     try:
         yield
+    except Error:
+        raise
     except FileNotFoundError as error:
+        cause = error.__cause__
+        # Over HTTP it is also raised if nobody answers, or with a status that says something else.
+        if isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError) or getattr(cause, "status", 404) not in (404, 410):
+            raise Error(f"{path}: {_reason(cause)}", path) from error  # type: ignore[arg-type]
         raise Error(f"{path}: no such file; check the address", path) from error
-    except OSError as error:
-        raise Error(f"{path}: {error}", path) from error
+    except ImportError as error:
+        raise UsageError(f"{path}: {error}; install it on the driver and on all workers", path) from error
+    except Exception as error:
+        if str(error).startswith("Protocol not known"):
+            sentence = "fsspec knows no such scheme; write s3://, gs://, abfs://, hdfs://, https:// or another of its own, in small letters"
+            raise UsageError(f"{path}: {sentence}", path) from error
+        raise Error(f"{path}: {_reason(error)}", path) from error
 
 
 class RemoteFile:
@@ -163,7 +180,7 @@ class SkippedFile:
     def read(self, length: int) -> bytes:
         """Reads up to this many bytes; empty at the end, or if the file cannot be read."""
         assert isinstance(self._file, ReadAhead)
-        with contextlib.suppress(Error, OSError):
+        with contextlib.suppress(Exception):
             return self._file.read(length)
         return b""
 
@@ -242,7 +259,7 @@ def found(
         if is_remote(path):
             inside = looked_at[path]
             if isinstance(inside, Error):
-                if not skip_unreadable:
+                if not skip_unreadable or isinstance(inside, UsageError):
                     raise inside
                 inside = [File(path, None)]
             files += inside
@@ -282,7 +299,7 @@ def _looked_at(named: Iterable[str], storage_options: dict[str, Any] | None) -> 
             _system(inside[0], storage_options)[0].invalidate_cache()
 
     def list_folder(folder: str) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(Exception):
             system, inner = _system(folder, storage_options)
             for one in system.ls(inner, detail=True):
                 if one["type"] == "file" and one.get("size") is not None:

@@ -97,6 +97,8 @@ class Worker(NamedTuple):
         # All or nothing: what was handed on of a piece that could not be read to its end would count.
         try:
             rows = list(parts())
+        except UsageError:
+            raise
         except (Error, OSError) as error:
             sentence = str(error)
             rows = [(0, -1, job.unread(text, path, sentence if path in sentence else f"{path}: {sentence}"))]
@@ -180,6 +182,8 @@ class Plan:
     ) -> None:
         if min(tasks, 1 if task_bytes is None else task_bytes) < 1:
             raise UsageError("there is at least one task, and a task reads at least one byte; choose larger tasks and task_bytes")
+        if not isinstance(storage_options, (dict, type(None))):
+            raise UsageError(f"storage_options: a dictionary of arguments of fsspec, not {type(storage_options).__name__}")
         self.command = words[0]
         files, self._problems = found(captures, storage_options, skip_unreadable)
         self.files = [file.path for file in files]

@@ -852,6 +852,58 @@ class TestRemote:
         parts = parts_of(plan)
         assert pieces.report(plan, [pieces.reduce(plan.reducer(), parts)]).totals.packets == 8000
 
+    @pytest.mark.parametrize("asked", ["info", "cat_file"])
+    def test_whatever_a_file_system_raises_is_listed_with_the_file(self, stored, monkeypatch, asked):
+        """Its libraries raise errors of their own: no credentials, a status, an answer that ends early."""
+        honest = getattr(type(stored), asked)
+        name = "memory://captures/generated.pcap"
+
+        class ClientPayloadError(Exception):
+            pass
+
+        def failing(self, path, *arguments, **more):
+            if path.endswith("generated.pcap"):
+                raise ClientPayloadError("answer ends early\nand more")
+            return honest(self, path, *arguments, **more)
+
+        monkeypatch.setattr(type(stored), asked, failing)
+        for task_bytes in (None, 100_000):
+            with pytest.raises(fs.Error, match=f"^{name}: .*ClientPayloadError: answer ends early") as error:
+                done_here("count", name, task_bytes)
+            assert error.value.path == name and "\n" not in str(error.value)
+            with pytest.warns(fs.InputWarning, match=f"^{name}: .*answer ends early"):
+                counted = done_here("count", [name, TRACES[1]], task_bytes, skip_unreadable=True)
+            assert not counted.complete and counted.totals.packets == fs.count(TRACES[1]).totals.packets
+
+    @pytest.mark.parametrize(("status", "sentence"), [(None, "nobody answers"), (503, "Refused: nobody answers"), (404, "no such file")])
+    def test_only_what_is_missing_is_said_to_be_missing(self, stored, monkeypatch, status, sentence):
+        class Refused(OSError if status is None else Exception):
+            pass
+
+        def info(self, path, **more):
+            # The file system for HTTP does so.
+            cause = Refused("nobody answers")
+            cause.status = status or 404
+            raise FileNotFoundError(path) from cause
+
+        monkeypatch.setattr(type(stored), "info", info)
+        with pytest.raises(fs.Error, match=f"^memory://captures/generated.pcap: {sentence}"):
+            pieces.plan("count", "memory://captures/generated.pcap")
+
+    @pytest.mark.parametrize("skips", [False, True])
+    def test_what_an_address_needs_is_said(self, stored, skips):
+        fsspec = pytest.importorskip("fsspec")
+        fsspec.register_implementation("lacking", "no_such_package.System", clobber=True, errtxt="Install no_such_package for lacking://")
+        for address, sentence in (
+            ("lacking://a.pcap", "^lacking://a.pcap: Install no_such_package .* all workers$"),
+            ("foo://a.pcap", "^foo://a.pcap: fsspec knows no such scheme"),
+            ("MEMORY://captures/generated.pcap", "small letters$"),
+        ):
+            with pytest.raises(fs.UsageError, match=sentence):
+                pieces.plan("count", [address, TRACES[0]], skip_unreadable=skips)
+        with pytest.raises(fs.UsageError, match="^storage_options: a dictionary"):
+            pieces.plan("count", "memory://captures/generated.pcap", storage_options="key")
+
     def test_slices_begin_by_all_first_packets_or_not_at_all(self, stored, monkeypatch):
         honest = type(stored).cat_file
         failures = []
