@@ -40,6 +40,9 @@ _SETTINGS = {
     "spark.sql.leafNodeDefaultParallelism": "1000000",
     "spark.sql.execution.arrow.localRelationThreshold": "1g",
 }
+#: Runs of each session at this time, and its settings before them.
+_runs: dict[Any, tuple[int, dict[str, str | None]]] = {}
+_runs_lock = threading.Lock()
 #: Ends of pieces that are sent to buckets at most, so that the reducers can join the pieces themselves.
 _MOST_ENDS = 100_000
 #: Time between two looks at the tasks that are done.
@@ -152,23 +155,21 @@ class Run:
         self._tasks = _Tasks(spark, progress)
         self._buckets = partitions or _buckets(threads_of(spark), len(divided.tasks), divided.worker.shards)
         self._kept: list[DataFrame] = []
-        self._before = {name: spark.conf.get(name, None) for name in _SETTINGS}
 
     def __enter__(self) -> Run:
-        for name, value in _SETTINGS.items():
-            self._spark.conf.set(name, value)
+        _use(self._spark, 1)
         self._tasks.begin()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        self._tasks.end(error is None)
-        for parts in self._kept:
-            parts.unpersist()
-        for name, value in self._before.items():
-            if value is None:
-                self._spark.conf.unset(name)
-            else:
-                self._spark.conf.set(name, value)
+        try:
+            self._tasks.end(error is None)
+        finally:
+            for parts in self._kept:
+                parts.unpersist()
+            _use(self._spark, -1)
+        if self._tasks.failure is not None and isinstance(error, (Exception, type(None))):
+            raise self._tasks.failure
         if isinstance(error, Exception):
             explained = _explained(error, self._plan.files)
             if explained is not error:
@@ -250,8 +251,26 @@ class Run:
         return shuffled.sortWithinPartitions("bucket", "slice", "shard").mapInArrow(reduce, schema)
 
 
+def _use(spark: SparkSession, runs: int) -> None:
+    """Adds so many runs of a session: the first one changes its settings, and the last one restores them."""
+    # Several Python objects may be one session of Java.
+    session = getattr(spark, "_jsparkSession", spark)
+    with _runs_lock:
+        before, settings = _runs.pop(session, (0, {}))
+        if before == 0:
+            settings = {name: spark.conf.get(name, None) for name in _SETTINGS}
+        for name in _SETTINGS:
+            value = _SETTINGS[name] if before + runs else settings[name]
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+        if before + runs:
+            _runs[session] = before + runs, settings
+
+
 class _Tasks:
-    """Shows how many tasks of the jobs that this thread begins are done."""
+    """Shows how many tasks of the jobs that this thread begins are done. If that fails, it ends them."""
 
     _GROUP = "spark.jobGroup.id"
 
@@ -261,6 +280,9 @@ class _Tasks:
         self._thread: threading.Thread | None = None
         self._is_ours = False
         self._total = 0
+        self._tag = f"flowsieve-{uuid.uuid4()}"
+        #: What the function raised that shows them.
+        self.failure: BaseException | None = None
 
     def begin(self) -> None:
         """Looks from now on."""
@@ -274,15 +296,20 @@ class _Tasks:
             return
         self._group = self._context.getLocalProperty(self._GROUP)
         if self._group is None:
-            self._is_ours, self._group = True, f"flowsieve-{uuid.uuid4()}"
+            self._is_ours, self._group = True, self._tag
             self._context.setLocalProperty(self._GROUP, self._group)
+        self._context.addJobTag(self._tag)
         self._before = set(self._tracker.getJobIdsForGroup(self._group))
         self._thread = threading.Thread(target=self._look_on, daemon=True)
         self._thread.start()
 
     def _look_on(self) -> None:
         while not self._ended.wait(_LOOK_SECONDS):
-            self._look()
+            if self.failure is None:
+                self._look()
+            else:
+                # Also jobs that have begun since.
+                self._context.cancelJobsWithTag(self._tag)
 
     def _look(self) -> None:
         done = total = 0
@@ -298,14 +325,18 @@ class _Tasks:
         self._report(done)
 
     def _report(self, done: int) -> None:
-        if self._bar.report is not None and self._total:
-            self._bar.report(done, 0, self._total)
+        if self._bar.report is not None and self._total and self.failure is None:
+            try:
+                self._bar.report(done, 0, self._total)
+            except BaseException as error:
+                self.failure = error
 
     def end(self, is_done: bool) -> None:
         """Looks no more."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
+            self._context.removeJobTag(self._tag)
             if self._is_ours:
                 self._context.setLocalProperty(self._GROUP, None)  # type: ignore[arg-type]
             if is_done:

@@ -241,6 +241,42 @@ def test_progress_is_that_of_all_tasks(session, group, monkeypatch):
         context.setLocalProperty("spark.jobGroup.id", None)
 
 
+def settings_of(session):
+    return {name: session.conf.get(name, None) for name in _spark._SETTINGS}
+
+
+def test_progress_that_fails_ends_the_run(session, monkeypatch):
+    monkeypatch.setattr(_spark, "_LOOK_SECONDS", 0.01)
+    before, kept = settings_of(session), session.sparkContext._jsc.getPersistentRDDs().size()
+
+    def fail(done, packets, total):
+        raise ZeroDivisionError("no progress")
+
+    # With more buckets than shards a run has two jobs, and keeps a frame.
+    with pytest.raises(ZeroDivisionError, match="no progress"):
+        on_spark.count(session, TRACES[0], task_bytes=20_000, partitions=9, slice="100ms", progress=fail)
+    assert settings_of(session) == before
+    assert session.sparkContext._jsc.getPersistentRDDs().size() == kept
+    assert not session.sparkContext.getJobTags()
+    assert on_spark.count(session, TRACES[0]).totals.packets == 8000
+
+
+def test_settings_are_restored_by_the_last_of_overlapping_runs(session):
+    from pyspark.sql import SparkSession
+
+    before = settings_of(session)
+    assert before != _spark._SETTINGS
+    divided = pieces.plan("count", TRACES[0])
+    first, second = (_spark.Run(one, divided, None) for one in (session, SparkSession.getActiveSession()))
+    first.__enter__()
+    second.__enter__()
+    assert settings_of(session) == _spark._SETTINGS
+    first.__exit__(None, None, None)
+    assert settings_of(session) == _spark._SETTINGS
+    second.__exit__(None, None, None)
+    assert settings_of(session) == before and not _spark._runs
+
+
 def test_a_run_that_may_not_fit_says_so_first(session, monkeypatch):
     assert _spark.room_of_task(session) > 1 << 20
     with warnings.catch_warnings():
