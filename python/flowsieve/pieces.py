@@ -493,7 +493,8 @@ def run(
         captures: As for `plan`.
         submit: Begins a call somewhere, from a function and its arguments, and returns a reference to its result.
         gather: Waits for the results of references. If it is given, references may be arguments of `submit`, and what is read stays
-            with the workers. Without it references are futures of `concurrent.futures`, and everything passes through here.
+            with the workers. Without it references are futures of `concurrent.futures`, and everything passes through here. What has
+            not begun when a run fails is cancelled, if references have `cancel`.
         buckets: Calls that reduce, and tasks that run at once.
         **options: Those of `plan`.
 
@@ -515,12 +516,22 @@ def run(
 
     shuffled: list[list[Any]] = [[] for _ in range(buckets)]
     tasks = made.tasks
-    while tasks:
-        mapped = [submit(map, task, buckets) for task in tasks]
-        mapped = mapped if gather else results(mapped)
-        for number, bucket in enumerate(shuffled):
-            bucket += items(mapped, number + 1)
-        ends = items(mapped, 0)
-        tasks = join(made, itertools.chain(*(gather(ends) if gather else ends)))
-    reducer = made.reducer(buckets)
-    return report(made, results([submit(reduce, reducer, *parts) for parts in shuffled]))
+    under_way: list[Any] = []
+    try:
+        while tasks:
+            under_way = []
+            under_way.extend(submit(map, task, buckets) for task in tasks)
+            mapped = under_way if gather else results(under_way)
+            for number, bucket in enumerate(shuffled):
+                bucket += items(mapped, number + 1)
+            ends = items(mapped, 0)
+            tasks = join(made, itertools.chain(*(gather(ends) if gather else ends)))
+        reducer = made.reducer(buckets)
+        under_way = []
+        under_way.extend(submit(reduce, reducer, *parts) for parts in shuffled)
+        return report(made, results(under_way))
+    except BaseException:
+        for reference in under_way:
+            if hasattr(reference, "cancel"):
+                reference.cancel()
+        raise

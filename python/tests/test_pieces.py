@@ -10,6 +10,7 @@ import os
 import pickle
 import random
 import struct
+import time
 import types
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -673,6 +674,21 @@ def test_engines_have_the_answer_of_one_process():
         assert flows.to_arrow().combine_chunks().equals(plain(whole.flows.to_arrow()).combine_chunks())
         assert flows.document == whole.document
     assert names[:2] == ["threads", "processes"]
+
+
+@pytest.mark.parametrize("raised", [fs.Error, KeyboardInterrupt])
+def test_a_run_that_fails_leaves_nothing_to_do(raised):
+    begun = []
+
+    def mapped(task, buckets):
+        begun.append(task)
+        time.sleep(0.1)
+        raise raised("stop")
+
+    assert len(pieces.plan("count", TRACES[0], task_bytes=20_000).tasks) > 30
+    with ThreadPoolExecutor(1) as pool, pytest.raises(raised, match="stop"):
+        pieces.run("count", TRACES[0], submit=lambda _, *arguments: pool.submit(mapped, *arguments), task_bytes=20_000)
+    assert len(begun) < 10
 
 
 class TestRemote:
