@@ -323,17 +323,23 @@ def _looked_at(named: Iterable[str], storage_options: dict[str, Any] | None) -> 
 def _expanded(path: str, storage_options: dict[str, Any] | None) -> list[File]:
     """The files that a remote address stands for."""
     system, inner = _system(path, storage_options)
-    if any(mark in inner for mark in "*?["):
-        matches = system.glob(inner, detail=True)
-    else:
+    try:
+        # As with local files, what has this very name comes before a pattern.
         about = system.info(inner)
         if about["type"] != "directory":
             return [_file(path, about)]
         matches = system.find(inner, detail=True)
+    except Exception:
+        if not any(mark in inner for mark in "*?["):
+            raise
+        matches = system.glob(inner, detail=True)
     files = sorted((name, about) for name, about in matches.items() if about["type"] != "directory")
     if not files:
         raise Error(f"{path}: no file matches this pattern", path)
+    # In front of an archive stands the path in it: `zip://*.pcap::file:///captures.zip`.
+    outer, chain, archive = path.partition("::") if "://" in path.partition("::")[0] else (path, "", "")
     # Some systems leave the host out of their names, which may be another's there.
-    before, end = path.rstrip("/").removesuffix(inner), path.split("://")[0] + "://"
-    before = before if before != path.rstrip("/") else end
-    return [_file(before + name, about) for name, about in files]
+    before = outer.rstrip("/").removesuffix(inner)
+    if before == outer.rstrip("/"):
+        before = outer.split("://")[0] + "://"
+    return [_file(before + name + chain + archive, about) for name, about in files]

@@ -13,6 +13,7 @@ import struct
 import time
 import types
 import warnings
+import zipfile
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -737,6 +738,24 @@ class TestRemote:
         for named in ("hosts://one:80/captures", "hosts://one:80/captures/", "hosts://one:80/captures/*.pcap"):
             files = pieces.plan("count", named).files
             assert files == sorted(f"hosts://one:80/captures/{os.path.basename(path)}" for path in TRACES)
+
+    def test_names_with_marks_of_patterns_are_names_if_they_are_there(self, stored):
+        for name in ("[x] 1?.pcap", "[x]/*.pcap"):
+            stored.pipe_file(f"/captures/{name}", Path(TRACES[1]).read_bytes())
+        for captures in ("memory://captures/[x] 1?.pcap", "memory://captures/[x]", "memory://captures/[x]/*.pcap"):
+            assert counted_here(captures).totals.packets == fs.count(TRACES[1]).totals.packets
+        assert len(pieces.plan("count", "memory://captures/netns-[dm]*.pcap").files) == 2
+
+    def test_files_in_an_archive_keep_its_address(self, tmp_path):
+        pytest.importorskip("fsspec")
+        with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+            for path in sorted(TRACES):
+                archive.write(path, os.path.basename(path))
+        whole = fs.count(sorted(TRACES))
+        for inner in ("*.pcap", ""):
+            counted = counted_here(f"zip://{inner}::file://{tmp_path}/z.zip", 100_000)
+            assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
+            assert counted.inputs[0].path == f"zip://generated.pcap::file://{tmp_path}/z.zip"
 
     def test_each_run_lists_anew(self, stored):
         fsspec = pytest.importorskip("fsspec")
