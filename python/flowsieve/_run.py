@@ -10,6 +10,7 @@ import ipaddress
 import json
 import logging
 import numbers
+import operator
 import os
 import sys
 import warnings
@@ -100,6 +101,13 @@ def word(value: Any, name: str) -> str:
     if isinstance(value, (bytes, bytearray, memoryview)) or hasattr(value, "read") or hasattr(value, "write"):
         raise UsageError(f"{name}: {_not_a_path(value)}")
     raise UsageError(f"{name}: a value is text, a number, a time or an address, not {type(value).__name__}")
+
+
+def whole_number(value: Any, name: str) -> int:
+    """A whole number of at least one; anything else is refused with the name of its argument."""
+    if not isinstance(value, bool) and hasattr(value, "__index__") and operator.index(value) >= 1:
+        return operator.index(value)
+    raise UsageError(f"{name}: give a whole number of at least one, not {value!r}")
 
 
 def listed(values: Any) -> list[Any]:
@@ -226,6 +234,8 @@ class Bar:
             from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
 
             progress, self._own = tqdm(unit=unit, unit_scale=unit == "B"), True
+        elif progress not in (None, False) and not callable(progress) and not hasattr(progress, "update"):
+            raise UsageError(f"progress: give True, a bar such as tqdm's, or a function, not {type(progress).__name__}")
         self._progress = None if progress is False else progress
         self.report: Callable[[int, int, int | None], None] | None = (
             None if self._progress is None else self._report

@@ -20,7 +20,7 @@ from ._errors import Error, UsageError
 from ._memory import room
 from ._records import ExportParameters, ExportTotals, FlowsParameters, FlowsTotals
 from ._results import _P, _T, Counts, Top, _OfInputs
-from ._run import Bar, Command, Progress, Report
+from ._run import Bar, Command, Progress, Report, whole_number
 from .pieces import Part, Plan, Reduced, Reducer, Task, Worker, plan
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ def exported(function: Any, given: dict[str, Any]) -> ExportOnSpark:
 def _run_of(function: Any, given: dict[str, Any]) -> Run:
     options = dict(given)
     spark, partitions, progress = options.pop("spark"), options.pop("partitions"), options.pop("progress")
+    partitions = None if partitions is None else whole_number(partitions, "partitions")
     divided = plan(function.__name__, options.pop("captures"), tasks=threads_of(spark), **options)
     sentence = divided.too_large(room_of_task(spark))
     if sentence is not None:

@@ -31,7 +31,7 @@ from ._memory import check_room, room
 from ._records import ExportParameters, ExportTotals, FlowsParameters, FlowsTotals
 from ._remote import RemoteFile, SkippedFile, found, is_remote
 from ._results import _P, _T, Counts, Top, _OfInputs
-from ._run import Command, Paths, Report, StrPath, command_line, named_paths
+from ._run import Command, Paths, Report, StrPath, command_line, named_paths, whole_number
 from ._table import Table, plain
 
 __all__ = ["Listed", "Plan", "Reducer", "Task", "Worker", "join", "map", "plan", "reduce", "report", "run"]
@@ -180,8 +180,8 @@ class Plan:
         storage_options: dict[str, Any] | None = None,
         skip_unreadable: bool = False,
     ) -> None:
-        if min(tasks, 1 if task_bytes is None else task_bytes) < 1:
-            raise UsageError("there is at least one task, and a task reads at least one byte; choose larger tasks and task_bytes")
+        tasks = whole_number(tasks, "tasks")
+        task_bytes = None if task_bytes is None else whole_number(task_bytes, "task_bytes")
         if not isinstance(storage_options, (dict, type(None))):
             raise UsageError(f"storage_options: a dictionary of arguments of fsspec, not {type(storage_options).__name__}")
         self.command = words[0]
@@ -502,6 +502,7 @@ def run(
         UsageError: the options do not go together, or need all packets in one place.
         Error: a file is missing or could not be read.
     """
+    buckets = whole_number(buckets, "buckets")
     made = plan(command, captures, **{"tasks": buckets, **options})
     left = gather([submit(_room_of_call, buckets)])[0] if gather else _room_of_call(buckets, all_here=True)
     sentence = made.too_large(left)

@@ -239,6 +239,12 @@ def test_progress_is_reported_in_three_ways(long_trace):
     assert seen and bar.total in (None, size)
 
 
+@pytest.mark.parametrize("progress", [5, "bar"])
+def test_other_progress_is_refused(long_trace, progress):
+    with pytest.raises(fs.UsageError, match="^progress: give True, a bar"):
+        fs.count(long_trace, progress=progress)
+
+
 def test_control_c_ends_a_call(long_trace, tmp_path):
     """The bar presses Control-C when it is first moved, so the call is under way however fast the machine is."""
     program = f"""

@@ -244,9 +244,12 @@ def test_lists_without_rows_and_relative_times_are_those_of_one_process(command,
 
 
 def test_tasks_of_no_size_are_refused():
-    for options in ({"task_bytes": 0}, {"task_bytes": -1}, {"tasks": 0}):
-        with pytest.raises(fs.UsageError, match="at least one"):
+    for options in ({"task_bytes": 0}, {"task_bytes": -1}, {"tasks": 0}, {"task_bytes": "1MB"}, {"tasks": 1.5}):
+        with pytest.raises(fs.UsageError, match=f"^{list(options)[0]}: give a whole number of at least one"):
             pieces.plan("count", TRACES[0], **options)
+    for buckets in (0, -1, "3"):
+        with pytest.raises(fs.UsageError, match="^buckets: "):
+            pieces.run("count", TRACES[0], submit=None, tasks=2, buckets=buckets)
 
 
 def test_disordered_captures_have_it(tmp_path):

@@ -261,6 +261,14 @@ def test_progress_that_fails_ends_the_run(session, monkeypatch):
     assert on_spark.count(session, TRACES[0]).totals.packets == 8000
 
 
+def test_wrong_arguments_are_refused(session):
+    for partitions in (0, -1, "3"):
+        with pytest.raises(fs.UsageError, match="^partitions: give a whole number"):
+            on_spark.count(session, TRACES[0], partitions=partitions)
+    with pytest.raises(fs.UsageError, match="^progress: "):
+        on_spark.count(session, TRACES[0], progress=5)
+
+
 def test_settings_are_restored_by_the_last_of_overlapping_runs(session):
     from pyspark.sql import SparkSession
 
