@@ -42,7 +42,7 @@ class File(NamedTuple):
 
 def _file(path: str, about: dict[str, Any]) -> File:
     known = {name: _mark(about[name]) for name in ("size", *_MARKS) if about.get(name) not in (None, "")}
-    return File(path, about.get("size"), json.dumps(known) if known else None)
+    return File(path, about.get("size"), json.dumps(known) if "size" in known else None)
 
 
 def _mark(value: Any) -> float | str:
@@ -142,7 +142,7 @@ class RemoteFile:
             Error: the file cannot be looked at.
         """
         if self._known is None:
-            self._known = self._looked_at()
+            self._known = self._now()
 
     def check(self) -> None:
         """Looks at the file once more.
@@ -150,10 +150,10 @@ class RemoteFile:
         Raises:
             Error: its content is another one, or it cannot be looked at.
         """
-        if not _is_same(self._known, self._looked_at()):
+        if not _is_same(self._known, self._now()):
             raise Error(f"{self.path}: this file changed after the run was planned; run again when it is whole", self.path)
 
-    def _looked_at(self) -> str | None:
+    def _now(self) -> str | None:
         with _named(self.path):
             system, inner = self.system()
             system.invalidate_cache(inner)
