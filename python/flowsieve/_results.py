@@ -135,6 +135,8 @@ class _AsTheyCome(_OfInputs[_P, _T]):
         self._rows = Stream(command, self._read)
 
     def _said(self) -> str:
+        if self._command is not None and self._command.follows:
+            return f"rows as they come; iterate over .{self._name}"
         if self._command is not None:
             return f"rows as they come, not read to their end; iterate over .{self._name}, or call .{self._name}.read()"
         counts = ((field.name, getattr(self.totals, field.name)) for field in dataclasses.fields(self._totals))
@@ -145,13 +147,16 @@ class _AsTheyCome(_OfInputs[_P, _T]):
 
     def _repr_html_(self) -> str:
         """The totals; before they are known the first rows, which are still to be read."""
-        if self._command is not None:
+        if self._command is not None and not self._command.follows:
             return self._rows._repr_html_()
         return f"<p>{html.escape(repr(self))}</p>"
 
 
 class LiveCounts(_AsTheyCome[CountParameters, CountTotals]):
-    """A count of captures that grow: a row for each time slice, as soon as it is over."""
+    """A count of captures that grow: a row for each time slice, as soon as it is over.
+
+    It has no end, unless all inputs are pipes, and so no totals, inputs and parameters, which are known there.
+    """
 
     _name = "slices"
     _parameters = CountParameters

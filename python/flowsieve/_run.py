@@ -159,8 +159,12 @@ def command_line(command: list[str], function: Callable[..., Any], given: dict[s
 class Command:
     """A command at work. Its native part knows how far its output was read."""
 
+    #: Whether it waits for more packets, perhaps for ever.
+    follows = False
+
     def __init__(self, line: list[str], progress: Progress = None) -> None:
         self._bar = Bar(progress)
+        self.follows = "--follow" in line
         self.native = _native.Run(line, self._bar.report)
 
     @classmethod

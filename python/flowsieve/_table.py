@@ -237,10 +237,12 @@ class Stream(Rows):
         self._ended()
 
     def __repr__(self) -> str:
-        return "rows as they come: iterate over them, or call .read()"
+        return f"rows as they come: iterate over them{'' if self._command.follows else ', or call .read()'}"
 
     def _repr_html_(self) -> str:
-        """The first rows, which are still to be read."""
+        """The first rows, which are still to be read. Those of captures that grow may never come."""
+        if self._command.follows:
+            return f"<p>{html.escape(repr(self))}</p>"
         try:
             return f"{Table(self._command.native.show())._repr_html_()}<p>the first rows, as they come</p>"
         except Error as error:

@@ -148,6 +148,7 @@ def test_a_run_without_end_is_ended_by_its_block(tmp_path, trace):
     (tmp_path / "a.pcap").write_bytes(Path(trace).read_bytes())
     with fs.count(tmp_path, follow=True) as counted:
         assert len(next(iter(counted.slices))) > 0
+        assert "iterate over .slices" in repr(counted)
     with pytest.raises(fs.Error, match="was closed"):
         counted.totals  # noqa: B018
 
@@ -452,6 +453,21 @@ def test_streams_show_their_first_rows_and_keep_them(large, trace):
     closed = fs.flows(trace)
     closed.close()
     assert "was closed" in closed._repr_html_()
+
+
+def test_captures_that_grow_are_not_waited_for_to_show_their_rows(trace, tmp_path):
+    for result, rows in ((fs.count(tmp_path, follow=True), "slices"), (fs.flows(tmp_path, follow=True), "flows")):
+        with result:
+            assert f"iterate over .{rows}<" in result._repr_html_() and "iterate over them<" in getattr(result, rows)._repr_html_()
+    # A pipe ends.
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    counted = fs.count(pipe, follow=True)
+    writer = threading.Thread(target=pipe.write_bytes, args=(Path(trace).read_bytes(),))
+    writer.start()
+    assert counted.slices.read()["packets"] == [1000] * 8
+    writer.join()
+    assert counted.totals.packets == 8000 and counted.parameters.slice_ns == 10**9 and "8,000 packets" in counted._repr_html_()
 
 
 def test_a_moment_that_is_in_two_columns_is_in_memory_once(large):
