@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
+import operator
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, SupportsFloat, SupportsIndex
 
 from . import _native
 from ._errors import InputWarning, UsageError
-from ._run import StrPath, Value, listed, word
+from ._run import ADDRESSES, StrPath, Value, listed, word
 from ._run import path as named_path
 
 
@@ -31,9 +31,9 @@ class Estimate:
 class Filter:
     """A filter that answers whether it has seen an element, and for some structures whether it has seen values together.
 
-    An element has one value for each attribute. A value is an integer of 64 bits, ``bytes`` or ``str``; columns of values are
-    NumPy arrays or lists. The digest of an integer is that of its 8 bytes, little-endian, so ``1`` and ``numpy.uint64(1)``
-    are the same value and ``b"1"`` is another.
+    An element has one value for each attribute. A value is an integer of 64 bits, ``bytes`` (or a ``bytearray`` or ``memoryview``
+    of them), ``str``, or an address of ``ipaddress``; columns of values are arrays of one dimension, or lists. The digest of an
+    integer is that of its 8 bytes, little-endian, so ``1`` and ``numpy.uint64(1)`` are the same value and ``b"1"`` is another.
 
     >>> import flowsieve as fs
     >>> f = fs.Filter("cmdbf", memory="64KiB", attributes=["src", "dst"])
@@ -49,11 +49,11 @@ class Filter:
         structure: str = "subset",
         *,
         memory: Value | None = None,
-        attributes: int | Sequence[str] = 1,
-        fpr: float | None = None,
-        expect: int | None = None,
-        seed: int = 0,
-        shards: int = 1,
+        attributes: SupportsIndex | Sequence[str] = 1,
+        fpr: SupportsFloat | None = None,
+        expect: SupportsIndex | None = None,
+        seed: SupportsIndex = 0,
+        shards: SupportsIndex = 1,
     ) -> None:
         """An empty filter.
 
@@ -66,16 +66,23 @@ class Filter:
             seed: seed of the digests. Filters of one seed have a union.
             shards: partitions with a filter each.
         """
-        names = [f"a{i}" for i in range(attributes)] if isinstance(attributes, int) else listed(attributes)
+        names = [f"a{i}" for i in range(attributes)] if isinstance(attributes, SupportsIndex) else listed(attributes)
+        if not all(isinstance(name, str) for name in names):
+            raise UsageError(f"attributes: give their number or a list of names, not {attributes!r}")
         if not names or len(set(names)) < len(names):
             raise UsageError(f"attributes: a filter has one or more, with different names, not {attributes!r}")
-        if any("," in name for name in names if isinstance(name, str)):
+        if any("," in name for name in names):
             raise UsageError(f"attributes: a name has no comma, so give a list of names, not {attributes!r}")
         if memory is None and fpr is None:
             memory = "256KiB"
         size = None if memory is None else word(memory, "memory")
+        if fpr is not None and not isinstance(fpr, SupportsFloat):
+            raise UsageError(f"fpr: a rate is a number between 0 and 1, not {fpr!r}")
+        for name, value, bits in (("expect", expect or 0, 64), ("seed", seed, 64), ("shards", shards, 32)):
+            if not (isinstance(value, SupportsIndex) and 0 <= operator.index(value) < 1 << bits):
+                raise UsageError(f"{name}: give a whole number of {bits} bits, 0 or more, not {value!r}")
         try:
-            self._native = _native.Filter(structure, names, size, fpr, expect, seed, shards)
+            self._native = _native.Filter(word(structure, "structure"), names, size, fpr, expect, seed, shards)
         except (OverflowError, TypeError, UnicodeError) as error:
             raise UsageError(str(error)) from None
 
@@ -135,7 +142,7 @@ class Filter:
         as ``"10.0.0.1,10.0.0.2"``.
         """
         if self.element is not None:
-            answer = self._native.query_text(",".join(map(str, columns)))
+            answer = self._asked(columns)
             if answer == "unknown":
                 looks = f"looks at one element in {1 << self.stage} and not at this one"
                 why = looks if self.stage > 0 else "keeps nothing about such a question"
@@ -165,8 +172,7 @@ class Filter:
         if wrong:
             raise UsageError(f"there is no attribute {wrong[0]}; there are {', '.join(names)}")
         if self.element is not None:
-            given = [values.get(name) for name in names]
-            return self._native.query_text(",".join("*" if one is None else str(one) for one in given))
+            return self._asked(["*" if values.get(name) is None else values[name] for name in names])
         return self._native.query([None if values.get(name) is None else _value(values[name]) for name in names])
 
     def estimate(self) -> Estimate | None:
@@ -176,12 +182,16 @@ class Filter:
 
     def __or__(self, other: Filter) -> Filter:
         """The filter of the elements of both. They need the same structure, memory, seed, shards and attributes."""
+        if not isinstance(other, Filter):
+            return NotImplemented
         # A union with itself is a copy.
         united = self._native.copy()
         united.unite(other._native)
         return Filter._of(united)
 
     def __ior__(self, other: Filter) -> Filter:
+        if not isinstance(other, Filter):
+            return NotImplemented
         self._native.unite(other._native)
         return self
 
@@ -201,6 +211,15 @@ class Filter:
         mark = "" if self.complete else ", not complete"
         return f"<Filter {name} of ({attributes}), {size:,} bytes, {fill:.1%} in use, seed {seed}{mark}>"
 
+    def _asked(self, values: Sequence[Any]) -> str:
+        """The answer of a filter that a count saved."""
+        if any(map(_is_column, values)):
+            raise UsageError("a filter that a count saved is asked for one element at a time; give single values, not columns")
+        try:
+            return self._native.query_text(",".join(map(str, values)))
+        except UnicodeError as error:
+            raise UsageError(f"a value cannot be written as UTF-8: {error}") from None
+
     def _columns(self, columns: tuple[Any, ...]) -> list[bytes | list[bytes]]:
         if self.element is not None:
             raise UsageError(f"the elements of this filter are {self.element}s from captures; make a Filter for values")
@@ -211,14 +230,28 @@ class Filter:
 
 
 def _is_column(values: Any) -> bool:
-    return not isinstance(values, (str, bytes, int, ipaddress.IPv4Address, ipaddress.IPv6Address)) and isinstance(values, Iterable)
+    if isinstance(values, (str, bytes, bytearray, int, *ADDRESSES)) or getattr(values, "ndim", None) == 0:
+        return False
+    return isinstance(values, Iterable) and not _is_bytes(values)
+
+
+def _is_bytes(value: Any) -> bool:
+    """Whether these are bytes. Other views of memory are columns of numbers."""
+    return isinstance(value, (bytes, bytearray)) or (isinstance(value, memoryview) and value.format == "B" and value.ndim == 1)
 
 
 def _column(values: Any) -> bytes | list[bytes]:
     """A column as numbers of 64 bits, or as bytes."""
     values = values if _is_column(values) else [values]
     if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
+        try:
+            values = values.to_numpy()
+        except ValueError:
+            # Pyarrow does so for numbers without nulls.
+            values = values.to_pylist()
+    if getattr(values, "ndim", 1) != 1:
+        name = type(values).__name__
+        raise UsageError(f"a column has one dimension, and this {name} has {values.ndim}; give each of its columns by itself")
     # Of a masked array, the bytes would be what its mask hides.
     if hasattr(values, "fill_value") and values.mask.any():
         raise UsageError("a column has masked values, which are none; leave them out, for example with .compressed()")
@@ -230,15 +263,19 @@ def _column(values: Any) -> bytes | list[bytes]:
 
 
 def _value(value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
+    if _is_bytes(value):
+        return bytes(value)
     if isinstance(value, str):
-        return value.encode()
+        try:
+            return value.encode()
+        except UnicodeError as error:
+            raise UsageError(f"a value cannot be written as UTF-8, so give it as bytes: {error}") from None
     if hasattr(value, "packed"):
         return bytes(value.packed)
-    if hasattr(value, "__index__"):
-        number = value.__index__()
-        if not -(1 << 63) <= number < 1 << 64:
-            raise UsageError(f"{number} has more than 64 bits; give it as bytes, str or an address")
-        return int(number & (1 << 64) - 1).to_bytes(8, "little")
-    raise UsageError(f"a value is an integer, bytes, str or an address, not {type(value).__name__}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise UsageError(f"a value is an integer, bytes, str or an address, not {type(value).__name__}") from None
+    if not -(1 << 63) <= number < 1 << 64:
+        raise UsageError(f"{number} has more than 64 bits; give it as bytes, str or an address")
+    return int(number & (1 << 64) - 1).to_bytes(8, "little")

@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsFloat, SupportsIndex
 
 __version__: str
 
@@ -41,10 +41,10 @@ class Filter:
         structure: str,
         attributes: list[str],
         memory: str | None,
-        fpr: float | None,
-        expect: int | None,
-        seed: int,
-        shards: int,
+        fpr: SupportsFloat | None,
+        expect: SupportsIndex | None,
+        seed: SupportsIndex,
+        shards: SupportsIndex,
     ) -> None: ...
     @staticmethod
     def load(path: str) -> Filter: ...

@@ -33,7 +33,7 @@ Progress: TypeAlias = Any
 #: The output of a run that is over, the lines that it said with path and offset, and whether everything could be read.
 Report: TypeAlias = tuple[bytes, list[tuple[str, StrPath | None, int | None]], bool]
 
-_ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network)
+ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network)
 
 _log = logging.getLogger("flowsieve")
 
@@ -96,7 +96,7 @@ def word(value: Any, name: str) -> str:
     if isinstance(value, os.PathLike):
         return path(value, name)
     # Scalars of NumPy have a dtype, too.
-    if isinstance(value, (str, numbers.Number, datetime.date, *_ADDRESSES)) or getattr(value, "ndim", None) == 0:
+    if isinstance(value, (str, numbers.Number, datetime.date, *ADDRESSES)) or getattr(value, "ndim", None) == 0:
         return str(value)
     if isinstance(value, (bytes, bytearray, memoryview)) or hasattr(value, "read") or hasattr(value, "write"):
         raise UsageError(f"{name}: {_not_a_path(value)}")
@@ -114,7 +114,7 @@ def listed(values: Any) -> list[Any]:
     """Values, if there is one or more."""
     if values is None:
         return []
-    one = (str, bytes, bytearray, memoryview, os.PathLike, *_ADDRESSES)
+    one = (str, bytes, bytearray, memoryview, os.PathLike, *ADDRESSES)
     is_one = isinstance(values, one) or hasattr(values, "read") or getattr(values, "ndim", None) == 0
     return [values] if is_one or not isinstance(values, Iterable) else list(values)
 

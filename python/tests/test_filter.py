@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import ipaddress
+import operator
 import os
 import pathlib
 import pickle
@@ -86,6 +87,9 @@ def test_a_filter_of_a_count_is_asked(trace, tmp_path):
         assert saved.contains(src, dst)
         assert saved.query(src=src) == "yes"
     assert saved.query(src="203.0.113.77", dst="203.0.113.78") == "no"
+    for ask in (lambda: saved.contains(["10.0.0.1"], ["10.0.0.2"]), lambda: saved.query(src=numpy.array(["10.0.0.1"]))):
+        with pytest.raises(fs.UsageError, match="one element at a time; give single values, not columns"):
+            ask()
     estimate = saved.estimate()
     assert estimate.lower <= counted.totals.exact <= estimate.upper
 
@@ -148,6 +152,58 @@ def test_what_does_not_go_together_is_refused(tmp_path):
         fs.Filter(attributes=2).insert([1, 2], [1])
     with pytest.raises(fs.Error, match="missing"):
         fs.Filter.load(tmp_path / "missing.fsieve")
+    numbers = [("seed", -1), ("seed", "x"), ("expect", -1), ("expect", 1.5), ("shards", -1)]
+    for name, wrong in [*numbers, ("attributes", 1.5), ("attributes", [1])]:
+        with pytest.raises(fs.UsageError, match=f"^{name}: give .*not "):
+            fs.Filter(**{name: wrong})
+    with pytest.raises(fs.UsageError, match="^fpr: a rate is a number"):
+        fs.Filter(fpr="x", expect=10)
+    for unite in (lambda: fs.Filter() | 5, lambda: operator.ior(fs.Filter(), 5)):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            unite()
+    assert fs.Filter(attributes=numpy.int64(2), seed=numpy.int64(3)).attributes == ["a0", "a1"]
+
+
+def test_bytes_of_every_kind_are_one_value():
+    for kind in (bytes, bytearray, memoryview):
+        made = fs.Filter("bloom")
+        made.insert(kind(b"abc"))
+        assert all(made.contains(same(b"abc")) is True for same in (bytes, bytearray, memoryview))
+        assert made.query(a0=bytearray(b"abc")) == "yes"
+        assert made.contains([kind(b"abc"), 97]).tolist() == [True, False] and made.estimate().distinct < 1.5
+    # Views of other memory are columns of numbers.
+    made.insert(memoryview(numpy.array([1, 2])))
+    assert made.contains([1, 2, 3]).tolist() == [True, True, False]
+
+
+def test_what_is_no_column_of_values_is_refused_in_a_sentence():
+    made = fs.Filter("bloom")
+    network = ipaddress.ip_network("10.0.0.0/30")
+    for wrong, sentence in [
+        (network, "not IPv4Network"),
+        ([network], "not IPv4Network"),
+        (numpy.array([[1, 2], [3, 4]]), "has 2; give each of its columns"),
+        (numpy.array([["a", "b"]]), "has 2; give each of its columns"),
+        ([numpy.array([1, 2])], "not ndarray"),
+        (numpy.array(1.5), "not ndarray"),
+        ("\ud800", "written as UTF-8"),
+    ]:
+        with pytest.raises(fs.UsageError, match=sentence):
+            made.insert(wrong)
+    assert made.estimate().distinct == 0
+    made.insert(numpy.array(5))
+    assert made.contains(5) is True
+
+
+def test_texts_of_pyarrow_are_a_column():
+    pyarrow = pytest.importorskip("pyarrow")
+    for kind in (pyarrow.array, lambda texts: pyarrow.array(texts).dictionary_encode(), lambda texts: pyarrow.chunked_array([texts])):
+        made = fs.Filter("bloom")
+        made.insert(kind(["a", "b"]))
+        assert made.contains(kind(["a", "c"])).tolist() == [True, False]
+    for column in (["a", None], [1, None]):
+        with pytest.raises(fs.UsageError, match="not NoneType"):
+            made.insert(pyarrow.array(column))
 
 
 @pytest.fixture
