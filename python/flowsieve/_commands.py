@@ -396,7 +396,7 @@ def dedup(
         approximate: Drop what the filter takes for a repeat, without looking it up.
         memory: Memory of window and filter; a window that does not fit shrinks. Default: 64MiB.
         seed: Seed of the digests [default: random; with --approximate: 0]
-        write: Capture to write, whole or not at all; - is standard output.
+        write: Capture to write, whole or not at all.
         dropped: Write the packets that are dropped to a second capture.
         snaplen: Cut the packets that are written to this many bytes, or after their headers.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
@@ -500,10 +500,12 @@ def filter_query(
     `10.0.0.1,10.0.0.2,6,1234,80` a flow, `192.0.2.1,192.0.2.53,www.example.com` a DNS triple. A table answers each
     question by a line with the question, a tab and one word; the other formats have the same words:
 
-      yes      seen, or a false positive   no       not seen, for certain (if an input of the count could not be read to
-    its end, a            message says so: not seen in what was read)   apart    each value was seen, but perhaps in
-    different elements: the filter cannot say   unknown  the filter keeps nothing about such a question, or looks at a
-    sample of the elements            and not at this one: a crowded `subset` filter of a count does
+      yes      seen, or a false positive
+      no       not seen, for certain (if an input of the count could not be read to its end, a
+               message says so: not seen in what was read)
+      apart    each value was seen, but perhaps in different elements: the filter cannot say
+      unknown  the filter keeps nothing about such a question, or looks at a sample of the elements
+               and not at this one: a crowded `subset` filter of a count does
 
     Args:
         file: A saved filter.
@@ -652,7 +654,7 @@ def generate(
     output (to standard error with `-w -`).
 
     Args:
-        write: Capture to write, whole or not at all; `-` is standard output.
+        write: Capture to write, whole or not at all.
         kind: What the capture consists of. Default: traffic.
         packets: Number of packets. Default: 10M.
         pairs: Number of host pairs to draw from (with `--kind dns`: of clients) [default: in proportion to the packets]
@@ -708,6 +710,7 @@ class Index:
         and `flowsieve index add` continues with the rest. Logs are indexed like captures.
 
         Args:
+            archive: Directory of the index, new or empty.
             captures: Captures, or directories of captures.
             region: Length of a region; flows that last longer are cut. Default: 5min.
             filter: Structure of the regions' filters. Default: ribbon.

@@ -223,7 +223,7 @@ class Stream(Rows):
     """Rows as they come, in bounded memory. They can be read once; a second time raises.
 
     Iterating gives tables of at most 65,536 rows. A library that takes an Arrow C stream pulls the rows itself, and then
-    Ctrl-C works when the next rows have come.
+    Ctrl-C works when it returns to Python, perhaps after the last row.
     """
 
     def __init__(self, command: Command, ended: Callable[[], None]) -> None:

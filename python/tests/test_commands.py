@@ -60,7 +60,14 @@ def test_a_function_has_the_options_of_its_command(name, command, function):
         if name not in ("self", "archive", "progress")
     }
     assert found == expected
-    assert all(f"{name}: " in function.__doc__ for name in found)
+    named = {*found, *parameters} - {"self"}
+    assert all(f" {name}: " in function.__doc__ for name in named)
+    assert "`-`" not in function.__doc__ and "- is standard output" not in function.__doc__
+
+
+def test_lists_in_a_help_keep_their_lines():
+    lines = [line.split() for line in fs.filter_query.__doc__.splitlines()]
+    assert [line[0] for line in lines if line and line[0] in ("yes", "no", "apart", "unknown")] == ["yes", "no", "apart", "unknown"]
 
 
 def test_what_the_declarations_write_is_up_to_date():
