@@ -15,16 +15,25 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from . import _native
 from ._errors import Error, InputWarning, UsageError
 
+
+class Scalar(Protocol):
+    """A number or time of NumPy."""
+
+    @property
+    def ndim(self) -> Literal[0]: ...
+
+
 StrPath: TypeAlias = str | os.PathLike[str]
 #: One file or several. Patterns such as ``captures/*.pcap.gz`` are expanded.
 Paths: TypeAlias = StrPath | Iterable[StrPath]
-#: A value as on the command line; numbers, durations (``timedelta``) and times (``datetime``) may be Python's own.
-Value: TypeAlias = str | int | float | decimal.Decimal | datetime.timedelta | datetime.date
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address | ipaddress.IPv4Network | ipaddress.IPv6Network
+#: A value as on the command line; numbers, durations (``timedelta``), times (``datetime``) and addresses may be Python's own.
+Value: TypeAlias = str | int | float | decimal.Decimal | datetime.timedelta | datetime.date | Address | Scalar
 #: One value or several.
 Values: TypeAlias = Value | Iterable[Value]
 #: ``True``, a bar of tqdm (anything with ``update`` and ``total``), or a function of bytes read, packets seen and all bytes.

@@ -1,8 +1,10 @@
 """Uses of the package that type checkers follow; it is not run."""
 
 import datetime
-
+import ipaddress
 from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
 
 import flowsieve as fs
 from flowsieve import pieces
@@ -30,6 +32,8 @@ for grows in (False, True):
     either: fs.Counts | fs.LiveCounts = fs.count("folder", follow=grows)
 index = fs.Index("archive")
 names: list[str] = index.search(src="10.0.0.1").rows.column_names
+found: fs.Table = index.search(host=ipaddress.ip_address("10.0.0.1"), src=ipaddress.ip_network("10.0.0.0/8")).rows
+of_numpy: fs.Counts = fs.count("a.pcap", expect=np.int64(5), to=np.datetime64("2030-01-01"), dns_port=[np.uint16(5353)])
 with ProcessPoolExecutor() as pool:
     divided: fs.Counts = pieces.run("count", "a.pcap", submit=pool.submit, slice="1min")
     keys: fs.Table = pieces.run("top", "a.pcap", submit=pool.submit).keys
