@@ -38,5 +38,6 @@ def failure(
     """The exception that the native part raises."""
     if is_usage:
         sentence = sentence.removeprefix("error: ").split("\n\nUsage:")[0].split("\n\nFor more")[0]
-        return UsageError(sentence, path, offset)
+        # What is missing stands on a line of its own.
+        return UsageError(" ".join(sentence.split()), path, offset)
     return Error(sentence, path, offset)

@@ -32,8 +32,8 @@ StrPath: TypeAlias = str | os.PathLike[str]
 #: One file or several. Patterns such as ``captures/*.pcap.gz`` are expanded.
 Paths: TypeAlias = StrPath | Iterable[StrPath]
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address | ipaddress.IPv4Network | ipaddress.IPv6Network
-#: A value as on the command line; numbers, durations (``timedelta``), times (``datetime``) and addresses may be Python's own.
-Value: TypeAlias = str | int | float | decimal.Decimal | datetime.timedelta | datetime.date | Address | Scalar
+#: A value as on the command line; numbers, durations (``timedelta``), times, zones and addresses may be Python's own.
+Value: TypeAlias = str | int | float | decimal.Decimal | datetime.timedelta | datetime.date | datetime.tzinfo | Address | Scalar
 #: One value or several.
 Values: TypeAlias = Value | Iterable[Value]
 #: ``True``, a bar of tqdm (anything with ``update`` and ``total``), or a function of bytes read, packets seen and all bytes.
@@ -77,6 +77,9 @@ def paths(named: Any, name: str = "captures") -> list[str]:
     """The files that are named, with patterns expanded."""
     found: list[str] = []
     for one in named_paths(named, name):
+        if "://" in one and not os.path.exists(one):
+            sentence = "this is an address; read it with flowsieve.pieces or flowsieve.spark, or copy it to a file first"
+            raise UsageError(f"{one}: {sentence}", one)
         if any(mark in one for mark in "*?[") and not os.path.exists(one):
             matches = sorted(glob.glob(one, recursive=True))
             if not matches:
@@ -105,10 +108,8 @@ def word(value: Any, name: str) -> str:
     if isinstance(value, os.PathLike):
         return path(value, name)
     # Scalars of NumPy have a dtype, too.
-    if isinstance(value, (str, numbers.Number, datetime.date, *ADDRESSES)) or getattr(value, "ndim", None) == 0:
+    if isinstance(value, (str, numbers.Number, datetime.date, datetime.tzinfo, *ADDRESSES)) or getattr(value, "ndim", None) == 0:
         return str(value)
-    if isinstance(value, (bytes, bytearray, memoryview)) or hasattr(value, "read") or hasattr(value, "write"):
-        raise UsageError(f"{name}: {_not_a_path(value)}")
     raise UsageError(f"{name}: a value is text, a number, a time or an address, not {type(value).__name__}")
 
 
@@ -141,11 +142,12 @@ def command_line(command: list[str], function: Callable[..., Any], given: dict[s
             is_path = parameter.annotation in ("Paths", "StrPath")
             # What is dropped from an index need not exist.
             if command == ["index", "drop"]:
-                rest += [one for named in named_paths(value, name) for one in glob.glob(named, recursive=True) or [named]]
-                continue
-            rest += paths(value, name) if is_path else [word(one, name) for one in listed(value)]
-            if not rest and parameter.default is parameter.empty:
+                words = [one for named in named_paths(value, name) for one in glob.glob(named, recursive=True) or [named]]
+            else:
+                words = paths(value, name) if is_path else [word(one, name) for one in listed(value)]
+            if not words and parameter.default is parameter.empty:
                 raise UsageError(f"{name}: name at least one")
+            rest += words
             continue
         option = "--" + name.rstrip("_").replace("_", "-")
         if getattr(getattr(value, "dtype", None), "kind", None) == "b":
@@ -156,10 +158,14 @@ def command_line(command: list[str], function: Callable[..., Any], given: dict[s
             line.append(option)
         elif value is None or value is False or (type(value) is type(parameter.default) and value == parameter.default):
             continue
+        elif parameter.default is False:
+            raise UsageError(f"{name}: this is True or False, not {value!r}")
         elif parameter.annotation == "Paths | None":
             line += [f"{option}={one}" for one in paths(value, name)]
-        elif "StrPath" in str(parameter.annotation) and str(value) in ("-", "/dev/stdout"):
-            raise UsageError(f"{name}: name a file; results come back from the function")
+        elif "StrPath" in str(parameter.annotation):
+            if str(value) in ("-", "/dev/stdout"):
+                raise UsageError(f"{name}: name a file; results come back from the function")
+            line.append(f"{option}={path(value, name)}")
         else:
             line += [f"{option}={word(one, name)}" for one in listed(value)]
     return [*line, "--", *rest]

@@ -263,6 +263,7 @@ def test_values_of_other_libraries_work_and_others_are_refused(trace):
     import datetime
     import decimal
     import ipaddress
+    import zoneinfo
 
     numpy = pytest.importorskip("numpy")
     assert fs.count(trace, seed=numpy.int64(3), threads=numpy.uint8(1)).parameters.seed == 3
@@ -280,8 +281,21 @@ def test_values_of_other_libraries_work_and_others_are_refused(trace):
     assert repr(fs.Index(Path("archive"))) == "Index('archive')"
     with pytest.raises(fs.UsageError, match="^slice: this takes a value"):
         fs.count(trace, slice=True)
-    with pytest.raises(fs.UsageError, match="^captures: name at least one"):
-        fs.count([])
+    assert fs.count(trace, timezone=zoneinfo.ZoneInfo("Europe/Berlin")).parameters.timezone == "Europe/Berlin"
+    index = fs.Index("archive")
+    for nothing in (lambda: fs.count([]), lambda: index.add([]), lambda: index.drop([]), lambda: fs.Index.build("archive", [])):
+        with pytest.raises(fs.UsageError, match="^captures: name at least one$"):
+            nothing()
+    for switch in (1, "yes"):
+        with pytest.raises(fs.UsageError, match=f"^no_exact: this is True or False, not {switch!r}$"):
+            fs.count(trace, no_exact=switch)
+    with pytest.raises(fs.UsageError, match="^slice: a value is text, .* not bytes$"):
+        fs.count(trace, slice=b"1s")
+    with pytest.raises(fs.UsageError, match="required arguments were not provided: --expect [^\n]*$"):
+        fs.count(trace, fpr=0.01)
+    for address in ("s3://bucket/x.pcap", "s3://bucket/*.pcap"):
+        with pytest.raises(fs.UsageError, match="read it with flowsieve.pieces or flowsieve.spark"):
+            fs.count(address)
     for wrong in (object(), {"a": object()}.values(), [None], lambda: 3):
         with pytest.raises(fs.UsageError, match="^dns_port: a value is"):
             fs.count(trace, dns_port=wrong)

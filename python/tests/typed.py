@@ -2,6 +2,7 @@
 
 import datetime
 import ipaddress
+import zoneinfo
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
@@ -32,6 +33,7 @@ for grows in (False, True):
     either: fs.Counts | fs.LiveCounts = fs.count("folder", follow=grows)
 index = fs.Index("archive")
 names: list[str] = index.search(src="10.0.0.1").rows.column_names
+berlin: fs.Counts = fs.count("a.pcap", timezone=zoneinfo.ZoneInfo("Europe/Berlin"))
 found: fs.Table = index.search(host=ipaddress.ip_address("10.0.0.1"), src=ipaddress.ip_network("10.0.0.0/8")).rows
 of_numpy: fs.Counts = fs.count("a.pcap", expect=np.int64(5), to=np.datetime64("2030-01-01"), dns_port=[np.uint16(5353)])
 with ProcessPoolExecutor() as pool:
