@@ -201,8 +201,10 @@ class Command:
     def document(self) -> tuple[dict[str, Any], bool]:
         """The document behind the rows, and whether everything could be read. Raises unless all rows were read."""
         text, complete = self.native.document()
-        self._end()
         document: dict[str, Any] = json.loads(text)
+        if complete:
+            self._bar.end(document.get("inputs", []))
+        self._end()
         return document, complete
 
     def text(self) -> tuple[str, bool]:
@@ -248,6 +250,7 @@ class Bar:
 
     def __init__(self, progress: Progress, unit: str = "B") -> None:
         self._seen = 0
+        self._last: tuple[int, int | None] = (0, None)
         self._own = False
         if progress is True:
             from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
@@ -261,6 +264,10 @@ class Bar:
         )
 
     def _report(self, done: int, packets: int, total: int | None) -> None:
+        self._last = (packets, total)
+        self._show(done, packets, total)
+
+    def _show(self, done: int, packets: int, total: int | None) -> None:
         bar: Any = self._progress
         if not hasattr(bar, "update"):
             bar(done, packets, total)
@@ -269,6 +276,12 @@ class Bar:
             bar.total = total
         bar.update(done - self._seen)
         self._seen = done
+
+    def end(self, inputs: list[dict[str, Any]]) -> None:
+        """Reports the end of these inputs: the last report may have been some time before it."""
+        (packets, total), self._last = self._last, (0, None)
+        if total is not None and inputs and not any(one["unread_bytes"] for one in inputs):
+            self._show(total, max(packets, sum(one["packets"] + one["left_out"] for one in inputs)), total)
 
     def close(self) -> None:
         if self._own and self._progress is not None:

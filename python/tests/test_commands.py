@@ -233,6 +233,7 @@ def test_progress_is_reported_in_three_ways(long_trace):
     fs.count(long_trace, threads=1, progress=lambda *done: seen.append(done))
     assert seen == sorted(seen)
     assert all(0 <= done <= total == size for done, _, total in seen if total is not None)
+    assert seen[-1] == (size, 1_600_000, size)
 
     class Bar:
         total, n = None, 0
@@ -242,8 +243,20 @@ def test_progress_is_reported_in_three_ways(long_trace):
 
     bar = Bar()
     fs.count(long_trace, threads=1, progress=bar)
-    assert bar.n <= size
-    assert seen and bar.total in (None, size)
+    assert bar.n == bar.total == size
+
+
+def test_progress_ends_with_all_that_was_read(trace):
+    size = Path(trace).stat().st_size
+    for run in (
+        lambda report: fs.count(trace, where="port 80", progress=report),
+        lambda report: fs.dedup(trace, dry_run=True, progress=report),
+        lambda report: fs.flows(trace, progress=report).flows.read(),
+        lambda report: list(fs.export(trace, all=True, progress=report).rows),
+    ):
+        seen = []
+        run(lambda *done: seen.append(done))
+        assert seen[-1] == (size, 8000, size)
 
 
 @pytest.mark.parametrize("progress", [5, "bar"])

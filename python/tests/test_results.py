@@ -164,6 +164,8 @@ def test_progress_cannot_read_the_result_it_reports(large):
 
     export = fs.export(large, all=True, progress=report)
     assert len(export.rows.read()) == 150_000
+    # The last report comes when everything was read.
+    assert said.pop() == export.totals
     assert said and all("while progress is reported" in sentence for sentence in said)
 
 
