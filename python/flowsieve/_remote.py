@@ -159,9 +159,6 @@ class RemoteFile:
             system.invalidate_cache(inner)
             return _file(self.path, system.info(inner)).known
 
-    def state(self) -> None:
-        """Nothing that pieces have to say of the file: they come with what is known of it."""
-
 
 class SkippedFile:
     """A remote file that may be unreadable: the driver looks at it as at an empty one, and a worker says why."""
@@ -173,9 +170,6 @@ class SkippedFile:
         """The file from this offset on."""
         assert isinstance(self._file, RemoteFile)
         return SkippedFile(self._file(offset))
-
-    def state(self) -> None:
-        """Nothing that pieces have to say of the file."""
 
     def read(self, length: int) -> bytes:
         """Reads up to this many bytes; empty at the end, or if the file cannot be read."""

@@ -316,13 +316,13 @@ impl DividedJob {
         let pieces = divide_by(&self.plan, bytes, |source, least| {
             let (length, open) = remotes.get(numbers.get(source.path())?)?;
             let length = length.filter(|length| *length >= least)?;
-            let file = open.call1(py, (0,)).map(|file| Box::new(PythonFile::buffered(file)));
-            let state = || open.getattr(py, "state")?.call0(py)?.extract::<Option<String>>(py);
-            match file.and_then(|file| Ok((file, state()?))) {
-                Ok((file, state)) => {
+            match open.call1(py, (0,)) {
+                Ok(file) => {
+                    let file = Box::new(PythonFile::buffered(file));
                     let capture = Capture::from_reader(source.path(), file, InputFormat::Auto);
                     let has_ranges = capture.is_ok_and(|capture| capture.has_ranges());
-                    has_ranges.then_some((length, state))
+                    // Python knows which content the file has.
+                    has_ranges.then_some((length, None))
                 }
                 Err(error) => {
                     raised = Some(error);

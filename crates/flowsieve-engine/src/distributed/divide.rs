@@ -194,7 +194,7 @@ pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
     let plan = plan.outline();
     if !plan.trace.selection.is_resolved() {
         return Err(PieceError::Mismatch(
-            "a piece does not know where the whole begins and ends, so the range of time has to be absolute".to_owned(),
+            "a piece does not know where the whole begins and ends, so the range of time has to be absolute; give a date and time".to_owned(),
         ));
     }
     let slicing = plan.slicing;
