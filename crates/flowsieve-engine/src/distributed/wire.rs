@@ -142,7 +142,7 @@ mod tests {
         );
         bytes.push(0);
         assert!(InputTable::from_bytes(&bytes).unwrap_err().to_string().contains("behind its end"));
-        bytes[1] = 9;
+        bytes[1] = VERSION + 1;
         let error = InputTable::from_bytes(&bytes).unwrap_err();
         assert_eq!(
             error.to_string(),
