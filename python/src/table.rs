@@ -7,8 +7,8 @@ use arrow_array::types::{
     Float64Type, Int64Type, TimestampNanosecondType, UInt8Type, UInt16Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, TimestampNanosecondArray,
-    make_array,
+    AnyDictionaryArray, Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader,
+    TimestampNanosecondArray, make_array,
 };
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
@@ -103,7 +103,7 @@ impl Table {
         let mut words: Vec<Words<'_>> = Vec::new();
         for batch in self.range(start, stop) {
             let dictionaries = batch.columns().iter().filter_map(|it| it.as_any_dictionary_opt());
-            let dictionaries: Vec<_> = dictionaries.map(|it| it.values()).collect();
+            let dictionaries: Vec<_> = dictionaries.map(AnyDictionaryArray::values).collect();
             words.retain(|(of, _)| dictionaries.iter().any(|values| Arc::ptr_eq(values, of)));
             for first in (0..batch.num_rows()).step_by(AT_ONCE) {
                 let rows = batch.slice(first, AT_ONCE.min(batch.num_rows() - first));
