@@ -38,6 +38,6 @@ def failure(
     """The exception that the native part raises."""
     if is_usage:
         sentence = sentence.removeprefix("error: ").split("\n\nUsage:")[0].split("\n\nFor more")[0]
-        # What is missing stands on a line of its own.
+        # The parser lists the missing arguments on further lines.
         return UsageError(" ".join(sentence.split()), path, offset)
     return Error(sentence, path, offset)

@@ -212,7 +212,7 @@ class Filter:
         return f"<Filter {name} of ({attributes}), {size:,} bytes, {fill:.1%} in use, seed {seed}{mark}>"
 
     def _asked(self, values: Sequence[Any]) -> str:
-        """The answer of a filter that a count saved."""
+        """Queries a filter that a count saved."""
         if any(map(_is_column, values)):
             raise UsageError("a filter that a count saved is asked for one element at a time; give single values, not columns")
         try:
@@ -247,7 +247,7 @@ def _column(values: Any) -> bytes | list[bytes]:
         try:
             values = values.to_numpy()
         except ValueError:
-            # Pyarrow does so for numbers without nulls.
+            # Pyarrow converts only numbers without nulls.
             values = values.to_pylist()
     if getattr(values, "ndim", 1) != 1:
         name = type(values).__name__

@@ -18,7 +18,7 @@ from ._run import named_paths, paths
 HEAD_BYTES = 64 << 10
 #: Bytes that are asked for at a time once it is clear that the file is read on.
 REQUEST_BYTES = 16 << 20
-#: Names under which file systems say which content a file has, surest first: not all write the same time in a listing.
+#: Fields of fsspec that identify the content of a file, most reliable first: some listings round times.
 _MARKS = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "updated", "created")
 #: Requests for sizes that are under way at once.
 _AT_ONCE = 16
@@ -36,7 +36,7 @@ class File(NamedTuple):
 
     path: str
     size: int | None
-    #: What the file system said of a remote file, as text.
+    #: Size and marks of a remote file, as JSON.
     known: str | None = None
 
 
@@ -46,14 +46,14 @@ def _file(path: str, about: dict[str, Any]) -> File:
 
 
 def _mark(value: Any) -> float | str:
-    """A mark without what listings of some file systems write otherwise: times as numbers, and ETags without quotes."""
+    """Normalizes a mark: times become numbers, and ETags lose their quotes. Listings and ``info`` differ in both."""
     if hasattr(value, "timestamp"):
         return float(value.timestamp())
     return value if isinstance(value, (int, float)) else str(value).strip('"')
 
 
 def _is_same(before: str | None, after: str | None) -> bool:
-    """Whether a file has the same content, as far as its file system said which one it has both times."""
+    """Whether two looks at a file show the same content. Marks that only one look has are not compared."""
     if before is None or after is None:
         return True
     one, other = json.loads(before), json.loads(after)
@@ -70,21 +70,21 @@ def _system(path: str, storage_options: dict[str, Any] | None) -> tuple[Any, str
 
 
 def _reason(error: BaseException) -> str:
-    """What an error says, in one line. The names of many say more than their texts."""
+    """Returns an error in one line, with its class unless it is an `OSError`: many texts say little without it."""
     line = next(filter(None, map(str.strip, str(error).splitlines())), "")
     return line if line and isinstance(error, OSError) else ": ".join(filter(None, (type(error).__name__, line)))
 
 
 @contextlib.contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Makes an error with the address of the file of whatever the file system raises."""
+    """Turns every exception of the file system into an error that names the file."""
     try:
         yield
     except Error:
         raise
     except FileNotFoundError as error:
         cause = error.__cause__
-        # Over HTTP it is also raised if nobody answers, or with a status that says something else.
+        # Over HTTP, fsspec also raises it for a refused connection, and for any status of 400 or more.
         if isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError) or getattr(cause, "status", 404) not in (404, 410):
             raise Error(f"{path}: {_reason(cause)}", path) from error  # type: ignore[arg-type]
         raise Error(f"{path}: no such file; check the address", path) from error
@@ -92,7 +92,7 @@ def _named(path: str) -> Iterator[None]:
         raise UsageError(f"{path}: {error}; install it on the driver and on all workers", path) from error
     except Exception as error:
         if str(error).startswith("Protocol not known"):
-            sentence = "fsspec knows no such scheme; write s3://, gs://, abfs://, hdfs://, https:// or another of its own, in small letters"
+            sentence = "fsspec does not know this scheme; use a lower-case one such as s3://, gs://, abfs://, hdfs:// or https://"
             raise UsageError(f"{path}: {sentence}", path) from error
         raise Error(f"{path}: {_reason(error)}", path) from error
 
@@ -318,7 +318,7 @@ def _expanded(path: str, storage_options: dict[str, Any] | None) -> list[File]:
     """The files that a remote address stands for."""
     system, inner = _system(path, storage_options)
     try:
-        # As with local files, what has this very name comes before a pattern.
+        # As with local files, a file of exactly this name comes before the pattern.
         about = system.info(inner)
         if about["type"] != "directory":
             return [_file(path, about)]
@@ -330,7 +330,7 @@ def _expanded(path: str, storage_options: dict[str, Any] | None) -> list[File]:
     files = sorted((name, about) for name, about in matches.items() if about["type"] != "directory")
     if not files:
         raise Error(f"{path}: no file matches this pattern", path)
-    # In front of an archive stands the path in it: `zip://*.pcap::file:///captures.zip`.
+    # The path within an archive comes first: `zip://*.pcap::file:///captures.zip`.
     outer, chain, archive = path.partition("::") if "://" in path.partition("::")[0] else (path, "", "")
     # Some systems leave the host out of their names, which may be another's there.
     before = outer.rstrip("/").removesuffix(inner)

@@ -40,7 +40,7 @@ _SETTINGS = {
     "spark.sql.leafNodeDefaultParallelism": "1000000",
     "spark.sql.execution.arrow.localRelationThreshold": "1g",
 }
-#: Runs of each session at this time, and its settings before them.
+#: Number of running calls for each session, and the settings to restore.
 _runs: dict[Any, tuple[int, dict[str, str | None]]] = {}
 _runs_lock = threading.Lock()
 #: Ends of pieces that are sent to buckets at most, so that the reducers can join the pieces themselves.
@@ -253,8 +253,8 @@ class Run:
 
 
 def _use(spark: SparkSession, runs: int) -> None:
-    """Adds so many runs of a session: the first one changes its settings, and the last one restores them."""
-    # Several Python objects may be one session of Java.
+    """Counts a run that begins (1) or ends (-1): the first one changes the session's settings, the last one restores them."""
+    # Several Python objects may share one Java session.
     session = getattr(spark, "_jsparkSession", spark)
     with _runs_lock:
         before, settings = _runs.pop(session, (0, {}))
@@ -271,7 +271,7 @@ def _use(spark: SparkSession, runs: int) -> None:
 
 
 class _Tasks:
-    """Shows how many tasks of the jobs that this thread begins are done. If that fails, it ends them."""
+    """Shows how many tasks of the jobs that this thread begins are done. Cancels the jobs if the progress function raises."""
 
     _GROUP = "spark.jobGroup.id"
 
@@ -282,7 +282,7 @@ class _Tasks:
         self._is_ours = False
         self._total = 0
         self._tag = f"flowsieve-{uuid.uuid4()}"
-        #: What the function raised that shows them.
+        #: The exception that the progress function raised.
         self.failure: BaseException | None = None
 
     def begin(self) -> None:
@@ -309,7 +309,7 @@ class _Tasks:
             if self.failure is None:
                 self._look()
             else:
-                # Also jobs that have begun since.
+                # Again and again: later jobs of the run have to end, too.
                 self._context.cancelJobsWithTag(self._tag)
 
     def _look(self) -> None:

@@ -52,7 +52,7 @@ OPENING_BYTES, REMOTE_OPENING_BYTES = 256 << 10, 4 << 20
 
 #: Slice, shard and bytes of what a piece has of it.
 Part: TypeAlias = tuple[int, int, bytes]
-#: A piece as text, the path of its file, and what is known of a remote one, as text.
+#: A piece as JSON, the path of its file, and size and marks of a remote file as JSON.
 Piece: TypeAlias = tuple[str, str, "str | None"]
 
 

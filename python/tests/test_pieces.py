@@ -934,8 +934,8 @@ class TestRemote:
         fsspec.register_implementation("lacking", "no_such_package.System", clobber=True, errtxt="Install no_such_package for lacking://")
         for address, sentence in (
             ("lacking://a.pcap", "^lacking://a.pcap: Install no_such_package .* all workers$"),
-            ("foo://a.pcap", "^foo://a.pcap: fsspec knows no such scheme"),
-            ("MEMORY://captures/generated.pcap", "small letters$"),
+            ("foo://a.pcap", "^foo://a.pcap: fsspec does not know this scheme"),
+            ("MEMORY://captures/generated.pcap", "use a lower-case one such as s3"),
         ):
             with pytest.raises(fs.UsageError, match=sentence):
                 pieces.plan("count", [address, TRACES[0]], skip_unreadable=skips)

@@ -106,7 +106,7 @@ enum Target {
     Special(File),
 }
 
-/// Returns the name without the ending that promises compression.
+/// Returns the name without an ending such as `.gz`.
 pub(super) fn uncompressed(path: &Path) -> PathBuf {
     match WriteFormat::of_name(path).compression {
         Compression::None => path.to_owned(),

@@ -580,7 +580,7 @@ fn report_remarks(inputs: &[InputResult]) {
     }
 }
 
-/// Returns the end of a sentence about the first of several, of which there are so many more.
+/// Returns how a sentence about one file ends if it also holds for `more` others.
 fn same_goes(more: usize, one: &str, several: &str) -> String {
     match more {
         0 => String::new(),

@@ -136,8 +136,8 @@ pub(crate) fn name_of_output_in(folder: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Refuses to write where an input is, into an index, and two results into one file, and names that
-/// promise something else. `written` are the options that name results, with their files; without a
+/// Refuses outputs that would overwrite an input, an index or each other, and names that end as
+/// another format does. `written` are the options that name results, with their files; without a
 /// file `--output` is standard output, and `--svg` names a folder for figures.
 pub(crate) fn keep_apart<'a>(
     written: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
@@ -149,7 +149,7 @@ pub(crate) fn keep_apart<'a>(
     named.try_for_each(|(name, path)| refuse_foreign(name, path))
 }
 
-/// As [`keep_apart`], whatever the names promise.
+/// As [`keep_apart`], without the check of names.
 pub(crate) fn are_apart(
     written: &[(&str, Option<&Path>)],
     inputs: &[PathBuf],
@@ -202,7 +202,7 @@ pub(crate) fn are_apart(
     Ok(())
 }
 
-/// Refuses a name that promises something else than this option writes.
+/// Refuses a name whose ending is that of a format which this option does not write.
 pub(crate) fn refuse_foreign(name: &str, path: &Path) -> Result<(), UsageError> {
     const PROMISING: [&str; 10] =
         ["htm", "html", "svg", "png", "pdf", "cap", "pcap", "pcapng", "xls", "xlsx"];

@@ -43,7 +43,7 @@ pub(super) fn show(text: &str) -> io::Result<()> {
 /// Returns the text with lines of the width of this terminal, if it is one, broken at spaces.
 fn folded(text: &str, terminal: Option<(Width, Height)>) -> String {
     let Some((Width(most), _)) = terminal else { return text.to_owned() };
-    // Marks stay below what they are about.
+    // Breaking lines would move the `^^^^` away from the words above them.
     let is_marked = |line: &str| line.starts_with("  ") && text.contains("^\n");
     let lines = text
         .split('\n')

@@ -43,7 +43,7 @@ pub struct TopPage {
     /// The largest key of all slices.
     largest: Option<Largest>,
     without_exact: u64,
-    /// The most of a key that the table does not hold, in slices without an exact count.
+    /// Upper bound of packets or bytes of any key outside the table, in slices without an exact count.
     most_unheld: Option<u64>,
 }
 

@@ -246,7 +246,7 @@ fn nothing(plan: &TopPlan) -> String {
     )
 }
 
-/// Says how much a key can have that is not in a full table.
+/// Returns the sentence on the upper bound of keys that are not in a full table.
 pub(super) fn unheld(plan: &TopPlan, most: u64) -> String {
     match plan.rank_by {
         RankBy::Distinct => {

@@ -63,7 +63,7 @@ pub(super) enum Form {
     /// A record with a key and one of its others. The packets and bytes of each key's repeats are
     /// emitted as sums.
     Record,
-    /// Such a record for every packet.
+    /// The record of every packet, repeats included.
     EveryRecord,
     /// Every packet: how far its time is behind the latest, its number in the piece, and its
     /// compact form.
@@ -99,7 +99,7 @@ impl Outline<'_> {
                 Form::Bytes
             }
             Run::Count(_) => Form::Digest,
-            // A table of packets or bytes depends on all of them in their order.
+            // Which keys the summary evicts depends on every packet, in order.
             Run::Top(plan)
                 if plan.rank_by != RankBy::Distinct && plan.exact_limit_bytes.is_none() =>
             {

@@ -191,7 +191,7 @@ impl SliceRanking {
     }
 }
 
-/// Checks that the exact sets, by which alone pieces know packets and bytes, did not pass their limit.
+/// Fails if the exact sets passed their limit: without them, pieces cannot rank by packets or bytes.
 fn check_limit(plan: &TopPlan, slice: &TopSlice) -> Result<(), PieceError> {
     if plan.rank_by == RankBy::Distinct || !slice.exact_over_limit {
         return Ok(());

@@ -33,7 +33,7 @@ pub struct PieceReader {
     used: usize,
     batch: ElementBatch,
     open: BTreeMap<i64, Vec<OpenShard>>,
-    /// Empty sets that have memory.
+    /// Cleared sets, whose memory is used again.
     spare: Vec<ExactSet>,
     ready: VecDeque<SlicePart>,
     next_part: u32,

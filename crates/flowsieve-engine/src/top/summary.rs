@@ -11,12 +11,13 @@
 //! the upper bound adds all of its cell to what its weights say. A key that is not held has at most
 //! what is in its cell.
 //!
-//! Keys that are ranked by packets or bytes are kept by these, so that each packet takes its key in. Of
-//! the half with the smallest upper bounds, those leave to which the least came since they were held.
-//! What they have in all goes to cells, too, so a key that comes back has a certain upper bound: its
-//! cell, or the largest bound of any key that left. But for rounding the latter is at most the sum over
-//! all packets, divided by half of the keys that there is room for, because each increase of it is
-//! covered by as much in the other half: every key with more is held, in whatever order packets come.
+//! If keys are ranked by packets or bytes, the summary keeps those with the most: each packet admits its
+//! key. When the summary is full, it looks at the half of the keys with the smallest upper bounds and
+//! evicts those with the smallest sums since they were admitted. It adds these sums to a second row of
+//! cells. A key that comes back had at most what is in its cell, and at most the floor: the largest upper
+//! bound of any evicted key. The floor is at most the sum over all packets divided by half of the
+//! capacity (plus rounding), because each key of the other half received as much as the floor rises. So
+//! every key with more than that is held, whatever the order of packets.
 //!
 //! Keys stay in the order in which they came. Nothing is drawn at random, and sums are whole
 //! numbers.
@@ -69,7 +70,7 @@ struct Entry {
     lost_variance: f32,
     /// All that was in its cell (v).
     cell: u32,
-    /// The most packets or bytes that it can have had before, if keys are kept by them.
+    /// Upper bound of its packets or bytes before it was admitted, if keys are kept by them.
     before: f32,
     key_at: u32,
     key_length: u16,
@@ -78,12 +79,12 @@ struct Entry {
 }
 
 impl Entry {
-    /// Returns its packets or bytes since it is held.
+    /// Returns its packets or bytes since it was admitted.
     fn since(&self, by: RankBy) -> u64 {
         by.of(0, self.packets, self.bytes)
     }
 
-    /// Returns the most packets or bytes that it can have.
+    /// Returns the upper bound of its packets or bytes.
     fn most(&self, by: RankBy) -> u64 {
         self.since(by).saturating_add(self.before as u64)
     }
@@ -112,9 +113,9 @@ pub(super) struct Summary {
     /// Losses of new keys, which follow from them.
     losses: Losses,
     evicted: u64,
-    /// If keys are kept by packets or bytes: where those of evicted keys went, and the most of a key that
-    /// is not held.
+    /// Cells with the packets or bytes of evicted keys, if keys are kept by them.
     sums: Vec<u32>,
+    /// Upper bound of the packets or bytes of a key that is not held.
     floor: f32,
     /// All weights, and their variance.
     total: Weight,
@@ -324,11 +325,11 @@ impl Summary {
         number
     }
 
-    /// Returns the most packets or bytes that a key which is not held can have, if keys are kept by them.
+    /// Returns an upper bound of the packets or bytes of a key that is not held.
     #[inline(never)]
     fn most_before(&self, digest: Digest) -> f32 {
         let cell = self.sums.get(cell_of(digest, self.sums.len()));
-        // A cell with the largest number may be too small.
+        // A cell that overflowed is no upper bound.
         let most = cell.filter(|&&cell| cell < u32::MAX).map(|&cell| rounded_up(cell.into()));
         most.map_or(self.floor, |most| most.min(self.floor))
     }
@@ -390,9 +391,9 @@ impl Summary {
         evicted
     }
 
-    /// Removes from `firsts_of` a quarter, and returns their numbers: of the half with the least that they
-    /// can have of what keys are kept by, those to which the least came since they are held. What any
-    /// other key can have that is not held is the most of these.
+    /// Removes a quarter of the keys from `firsts_of`, and returns their numbers: those with the smallest
+    /// sums since they were admitted, among the half with the smallest upper bounds. Raises the floor to
+    /// the largest upper bound of them.
     fn least_sums(&mut self) -> Vec<u32> {
         let length = self.entries.len();
         let entry = |number: u32| &self.entries[number as usize];
@@ -484,8 +485,8 @@ impl Summary {
         self.entries.len() as u64
     }
 
-    /// The most of what keys are kept by that one which is not held can have: of distinct others, those
-    /// that were noticed.
+    /// Returns an upper bound for keys that are not held: of their packets or bytes, or of their distinct
+    /// others that the filter noticed.
     pub(super) fn most_unheld(&self) -> u64 {
         if self.by != RankBy::Distinct {
             return self.floor as u64;
@@ -550,7 +551,7 @@ impl Summary {
         let watched = estimate(entry.weight, entry.variance, firsts.into(), seen_share);
         let cell = entry.cell.div_ceil(1 << CELL_POINT);
         let kept_by = (self.by != RankBy::Distinct).then_some(self.by);
-        // The packet by which it is held has another, which may have been seen before.
+        // The packet that admitted it has one distinct other at least, which the filter may know.
         let firsts = if kept_by.is_some() { firsts.max(1) } else { firsts };
         let lower = watched.lower().max(firsts.into());
         let upper = watched.upper().unwrap_or(u64::MAX).saturating_add(cell.into());
@@ -743,7 +744,7 @@ impl Losses {
     }
 }
 
-/// The least number of this type that is not below.
+/// Rounds up to the next `f32`.
 fn rounded_up(number: u64) -> f32 {
     let near = number as f32;
     if (near as u64) < number { near.next_up() } else { near }
