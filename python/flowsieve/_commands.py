@@ -377,8 +377,7 @@ def dedup(
     """Write captures without their duplicates.
 
     A packet is dropped if the same packet was seen within the window before it. Nothing else is dropped: what the
-    filter takes for a repeat is looked up among 128-bit digests. Several captures become one, in order of time. The
-    summary goes to standard output (to standard error with `-w -`).
+    filter takes for a repeat is looked up among 128-bit digests. Several captures become one, in order of time.
 
     Args:
         captures: Files, directories, or - for standard input.
@@ -650,8 +649,7 @@ def generate(
     """Generate a capture with known counts, the same bytes on every machine.
 
     Writes a classic pcap of artificial traffic: host pairs under Zipf's law, TCP, UDP, ICMP and DNS over IPv4 and IPv6,
-    some in VLANs, some frames sent twice. The exact numbers of distinct pairs, flows and DNS triples go to standard
-    output (to standard error with `-w -`).
+    some in VLANs, some frames sent twice.
 
     Args:
         write: Capture to write, whole or not at all.

@@ -41,9 +41,9 @@ impl Problems {
 
     pub(super) fn into_sentences(mut self) -> Vec<String> {
         if self.others > 0 {
-            let others = self.others;
             self.sentences.push(format!(
-                "{others} more problems with files of the index are not listed; mend these first"
+                "files of the index have more problems than are listed ({} more); mend these first",
+                self.others
             ));
         }
         self.sentences
