@@ -24,6 +24,8 @@ pub(crate) struct Inputs {
     pub(crate) unreadable: Vec<String>,
     /// Files that interrupted runs left in directories, and hidden files.
     pub(crate) unfinished: Vec<PathBuf>,
+    /// Hidden directories in directories.
+    pub(crate) hidden: Vec<PathBuf>,
     /// Pipes, sockets and devices in directories that are named like captures.
     pub(crate) special: Vec<PathBuf>,
     /// Directories with problems, which are inputs that could not be read.
@@ -76,7 +78,11 @@ impl Inputs {
             // Links to directories are not followed: they may lead in circles. Only regular files
             // are looked into: reading from a device or a pipe may never end.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.walk(&path, named, format);
+                if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                    self.hidden.push(path);
+                } else {
+                    self.walk(&path, named, format);
+                }
                 continue;
             }
             let is_named = format != InputFormat::Tsh && is_named_capture(&path);

@@ -370,6 +370,7 @@ impl Run {
                 "file that is hidden or that an interrupted run left",
                 "files that are hidden or that interrupted runs left",
             ),
+            (&inputs.hidden, "hidden directory", "hidden directories"),
             (&inputs.special, "pipe, socket or device", "pipes, sockets or devices"),
         ];
         for (files, one, several) in left_out {
@@ -428,14 +429,6 @@ impl Run {
         self.unreported.clear();
         self.report_all(inputs.iter().filter_map(|input| input.error.as_ref()));
         report_remarks(inputs);
-        let mut logs = inputs.iter().filter(|input| input.lacks_dns_codes);
-        if let Some(first) = logs.next() {
-            let more = same_goes(logs.count(), "log", "logs");
-            self.remark(format_args!(
-                "{}: `dns qtype` and `dns rcode` know nothing of this log: types and response codes are known for packets and dnstap only{more}",
-                first.path.shown()
-            ));
-        }
     }
 
     /// Reports problems with directories, then all of these.

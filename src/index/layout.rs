@@ -183,6 +183,8 @@ pub(super) fn is_filled_node(folder: &Path) -> bool {
 /// none; see [`is_in_index`].
 #[doc(hidden)]
 pub fn index_around(folder: &Path) -> Option<PathBuf> {
+    // Where `..` and links lead.
+    let folder = &fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let index = folder.ancestors().find(|folder| names(&folder.join(CATALOG), "flowsieve.index/"));
     index.map(Path::to_path_buf)
 }

@@ -146,6 +146,11 @@ fn captures_inside_an_index_are_named_and_not_indexed() {
         assert_eq!(run.code, Some(1), "{}", run.err);
         assert!(run.err.contains(&format!("{}: {why}", named.display())), "{}", run.err);
     }
+    // A path through the index may lead to a folder that is none of it.
+    fs::create_dir(root.join("plain")).unwrap();
+    fs::copy(a.join("captures/new.pcap"), root.join("plain/new.pcap")).unwrap();
+    let run = flowsieve(&["count", "-q", a.join("../plain").to_str().unwrap()]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
     // Files of the index are left out of a folder around it.
     let run = index("add", &[Path::new("-q"), &a, &root]);
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));

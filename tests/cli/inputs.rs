@@ -155,6 +155,9 @@ fn what_interrupted_runs_left_is_no_input_of_a_directory() {
     {
         fs::copy(sample().0, at(name)).unwrap();
     }
+    // Snapshots of a file system have all captures again.
+    fs::create_dir_all(at(".snapshot/daily")).unwrap();
+    fs::copy(sample().0, at(".snapshot/daily/a.pcap")).unwrap();
     let run = flowsieve(&count);
     assert_eq!((run.code, run.out), (Some(0), expected));
     assert!(
@@ -162,6 +165,7 @@ fn what_interrupted_runs_left_is_no_input_of_a_directory() {
         "{}",
         run.err
     );
+    assert!(run.err.contains("left out 1 hidden directory, such as "), "{}", run.err);
     let partial = at("b.pcap.partial");
     assert_eq!(flowsieve(&["count", partial.to_str().unwrap()]).code, Some(0));
 }

@@ -71,7 +71,6 @@ pub(super) fn hint(word: &str, expression: &str) -> Option<String> {
 }
 
 fn name_test(text: &str) -> Option<DnsTest> {
-    let text = text.strip_prefix('\\').unwrap_or(text);
     let (text, below) = match text.strip_prefix("*.") {
         Some(parent) => (parent, true),
         None => (text, false),

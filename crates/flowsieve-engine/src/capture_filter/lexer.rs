@@ -94,7 +94,11 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
             continue;
         }
         let rest = &text[at..];
-        let (kind, length) = if first == '\\' {
+        let follows_dns_name = matches!(&tokens[..], [.., Token { place: dns, .. }, Token { place: name, .. }]
+            if text[dns.clone()] == *"dns" && text[name.clone()] == *"name");
+        let (kind, length) = if follows_dns_name && let Some(length) = dns_name_length(rest) {
+            (Kind::Name, length)
+        } else if first == '\\' {
             (Kind::Name, 1 + run(&rest[1..], is_word_byte))
         } else if let Some(length) = colons(rest) {
             (address(&rest[..length], at)?, length)
@@ -122,6 +126,24 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
     }
     tokens.push(Token { kind: Kind::End, place: text.len()..text.len() });
     Ok(tokens)
+}
+
+/// Returns the length of a name of DNS, written as flowsieve prints it, if the text begins with one
+/// that is no keyword. It ends at white space, `)`, `&&` or `||`; behind a backslash these belong to it.
+fn dns_name_length(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    let end = text.char_indices().find(|&(at, letter)| {
+        let is_sign = [")", "&&", "||"].iter().any(|sign| text[at..].starts_with(sign));
+        let ends = !is_escaped && (letter.is_ascii_whitespace() || is_sign);
+        is_escaped = letter == '\\' && !is_escaped;
+        ends
+    });
+    let name = &text[..end.map_or(text.len(), |(at, _)| at)];
+    // Other signs there are mistakes, unless they are escaped: quotes, or a comma of a list.
+    let begins =
+        name.starts_with(|first: char| first.is_alphanumeric() || "_-.*\\".contains(first));
+    let is_name = begins && !name.ends_with(',') && !matches!(name, "and" | "or" | "not");
+    is_name.then_some(name.len())
 }
 
 fn is_word_byte(byte: u8) -> bool {

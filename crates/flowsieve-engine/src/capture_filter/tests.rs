@@ -375,6 +375,39 @@ fn dns_messages_are_asked_for_what_they_are() {
 }
 
 #[test]
+fn names_are_asked_for_as_they_are_printed() {
+    use crate::decode::dotted;
+    for name in [
+        &b"\x03a.b\x07example"[..],
+        b"\x04\x01abc\x07example",
+        b"\x0amy printer\x04_ipp\x04_tcp\x05local",
+        b"\x011\x040/26\x012\x010\x03192\x07in-addr\x04arpa",
+        b"\x02-a\x02b-",
+        b"\x07b\xc3\xbccher\x07example",
+        b"\x05a+b:c\x05d=e@f\x03'&|",
+        b"\x03and",
+        b"\x01*\x07example",
+        b"\x0443ff\x0212",
+    ] {
+        let frame = ethernet(0x0800, &v4(17, &dns([1, 0], 28, name)));
+        let printed = dotted(name);
+        let printed = match printed.as_str() {
+            // A keyword, and a name below a domain.
+            special @ ("and" | "*.example") => format!("\\{special}"),
+            _ => printed,
+        };
+        for rest in ["", " and dns query", "&& udp", ")||icmp"] {
+            let open = if rest.starts_with(')') { "(" } else { "" };
+            assert!(matches(&format!("{open}dns name {printed}{rest}"), &frame), "{printed}{rest}");
+        }
+        assert!(!matches(&format!("not dns name {printed}"), &frame), "{printed}");
+    }
+    for wrong in ["\"a.b\"", "'a.b'", "a.b, c.d", "= a.b", ":a"] {
+        refused(&format!("dns name {wrong}"));
+    }
+}
+
+#[test]
 fn nesting_is_bounded() {
     for (open, inside, close) in
         [("(", "tcp", ")"), ("(", "1", ") = 1"), ("ip[", "0", "]"), ("port (", "80", ")")]

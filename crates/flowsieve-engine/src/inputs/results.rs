@@ -25,9 +25,6 @@ pub struct InputResult {
     /// Sentences about what is uncertain.
     #[doc(hidden)]
     pub remarks: Vec<String>,
-    /// The selection tests DNS types and response codes, which this log lacks.
-    #[doc(hidden)]
-    pub lacks_dns_codes: bool,
     /// It is a log, which has no packets.
     pub is_log: bool,
     /// The file that was opened; `None` for what is no regular file.
