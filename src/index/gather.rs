@@ -218,7 +218,8 @@ impl Gather {
         let path = capture.path().to_owned();
         let bytes = capture.bytes_read();
         let out_of_range = capture.times_out_of_range();
-        let mut gathered = CaptureReading { is_capture: true, ..CaptureReading::default() };
+        let error = capture.unanswered();
+        let mut gathered = CaptureReading { is_capture: true, error, ..CaptureReading::default() };
         loop {
             match capture.next_batch() {
                 Ok(Some(TraceBatch::Log(log))) => {

@@ -50,6 +50,13 @@ fn messages_of_types_that_were_not_asked_for_are_tallied() {
     assert_eq!(default["skipped"], json!({"dnstap_type": 80}));
     assert_eq!(all["skipped"], json!({}));
     assert_eq!(default, totals(&["--dnstap-type", "auth,client-query,client-response", log]));
+    // The result says which messages counted.
+    for (arguments, said) in [
+        (&[log][..], json!(null)),
+        (&["--dnstap-type", "tool,auth-query", log], json!("auth-query,tool")),
+    ] {
+        assert_eq!(document(arguments).0["parameters"]["dnstap_type"], said);
+    }
     let refused = flowsieve(&["count", "--dnstap-type", "clients", log]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("`clients` is no type"), "{}", refused.err);

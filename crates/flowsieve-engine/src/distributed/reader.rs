@@ -82,7 +82,7 @@ impl PieceReader {
         opened: Result<OpenPiece, PieceError>,
         budget: usize,
     ) -> Result<Self, PieceError> {
-        let (mut capture, input) = match opened {
+        let (mut capture, mut input) = match opened {
             Ok(open) => {
                 let input = InputPart {
                     input: piece.input,
@@ -103,6 +103,7 @@ impl PieceReader {
         };
         if let (Some(capture), Some(select)) = (&mut capture, plan.trace.selection.select()) {
             capture.select(select);
+            input.error = capture.unanswered().map(|error| error.to_string());
         }
         Ok(Self {
             capture,

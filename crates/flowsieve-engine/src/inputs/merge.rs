@@ -4,7 +4,7 @@
 use super::order::{Member, Order};
 use super::results::{InputResult, Watch};
 use crate::guard::{Broken, catch_panic};
-use crate::trace::{Capture, FileState, InputFormat, Source, StopFlag, TraceError, TraceErrorKind};
+use crate::trace::{Capture, FileState, InputFormat, Source, StopFlag, TraceError};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fs;
@@ -499,6 +499,7 @@ impl<'a, I: Input> Merge<'a, I> {
                     continue;
                 }
             };
+            result.error = result.error.take().or_else(|| capture.unanswered());
             result.is_log = capture.is_log();
             result.container = Some(capture.description());
             result.file = capture.file_state();
@@ -537,11 +538,6 @@ impl<'a, I: Input> Merge<'a, I> {
         let result = &mut self.inputs[number];
         let at_end = result.file.and_then(|_| fs::metadata(source.path()).ok());
         result.file_at_end = at_end.map(|data| FileState::of(&data));
-        let container = result.container.as_deref().filter(|_| result.is_log);
-        if let Some(sentence) = container.and_then(|log| source.lacks_dns_codes(log)) {
-            let error = TraceErrorKind::Reported { sentence };
-            result.error.get_or_insert_with(|| error.in_file(source.path()));
-        }
         if source.has_more() && !self.stop.is_set() {
             self.upcoming.push_front(Upcoming { source, number, first_ns: i64::MIN });
         }

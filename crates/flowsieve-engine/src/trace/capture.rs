@@ -1,5 +1,6 @@
 //! A capture: opened, recognised, and read batch by batch.
 
+use crate::untrusted::Shown;
 use std::any::Any;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -462,6 +463,21 @@ impl Capture {
     /// Yields only wanted packets from now on.
     pub fn select(&mut self, select: Arc<dyn Select>) {
         self.chooser = Some(Box::new(Chooser::new(select, Arc::default())));
+    }
+
+    /// Returns why this log does not answer the selection: it tests DNS types and response codes,
+    /// which are read from dnstap only. `None` for all others.
+    #[doc(hidden)]
+    pub fn unanswered(&self) -> Option<TraceError> {
+        let asks = self.chooser.as_ref().is_some_and(|chooser| chooser.asks_dns_codes());
+        let lacks = asks && self.is_log() && self.container() != "dnstap";
+        let sentence = || {
+            format!(
+                "{}: `dns qtype` and `dns rcode` find nothing in this log, since types and response codes are read from packets and dnstap only; name captures or dnstap, or leave these tests out",
+                self.path.shown()
+            )
+        };
+        lacks.then(|| TraceErrorKind::Reported { sentence: sentence() }.in_file(&self.path))
     }
 
     /// Returns the offset of the next record in the container.

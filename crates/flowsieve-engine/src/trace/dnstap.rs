@@ -304,10 +304,12 @@ mod tests {
             let types = DnstapTypes::of_name(names).unwrap();
             let log = read_as(&bytes, InputFormat::AutoWith(types));
             assert_eq!((log.entries.len(), selected(&log)), (15, count), "{names}");
+            assert_eq!(types.names(), names);
         }
         let one = |name| DnstapTypes::of_name(name).unwrap();
         assert_eq!(one("client").and(one("auth")), DnstapTypes::default());
         assert_eq!(one("client-query").and(one("client-response")), one("client"));
+        assert_eq!(DnstapTypes::default().names(), "auth,client");
         assert_eq!(selected(&read(&bytes)), 4);
         for bad in ["", "clients", "client-", "-query", "ALL"] {
             assert_eq!(DnstapTypes::of_name(bad), None, "{bad}");

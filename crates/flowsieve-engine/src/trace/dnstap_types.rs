@@ -30,6 +30,23 @@ impl DnstapTypes {
         Some(Self(bits << (2 * place + 1)))
     }
 
+    /// Returns the names of the types, with commas between them.
+    #[doc(hidden)]
+    pub fn names(self) -> String {
+        if self == Self::ALL {
+            return "all".to_owned();
+        }
+        let names = Self::NAMES.iter().enumerate().filter_map(|(place, name)| {
+            Some(match self.0 >> (2 * place + 1) & 3 {
+                0 => return None,
+                1 => format!("{name}-query"),
+                2 => format!("{name}-response"),
+                _ => (*name).to_owned(),
+            })
+        });
+        names.collect::<Vec<_>>().join(",")
+    }
+
     /// Returns the union of two sets.
     #[must_use]
     #[doc(hidden)]

@@ -35,6 +35,10 @@ impl Chooser {
         Self { select, chosen: Vec::new(), left_out }
     }
 
+    pub(super) fn asks_dns_codes(&self) -> bool {
+        self.select.asks_dns_codes()
+    }
+
     /// Returns the same selection for another reader, with its own count.
     pub(super) fn again(&self) -> Self {
         Self::new(Arc::clone(&self.select), Arc::default())

@@ -124,18 +124,6 @@ impl Source {
         self.open(format, &StopFlag::default())?.first_time_ns()
     }
 
-    /// Returns why a log of this container does not answer the selection: it tests DNS types and
-    /// response codes, which are read from dnstap only. `None` if it does not.
-    pub(crate) fn lacks_dns_codes(&self, container: &str) -> Option<String> {
-        let asks = self.select.as_ref().is_some_and(|select| select.asks_dns_codes());
-        (asks && !container.starts_with("dnstap")).then(|| {
-            format!(
-                "{}: `dns qtype` and `dns rcode` find nothing in this log, since types and response codes are read from packets and dnstap only; name captures or dnstap, or leave these tests out",
-                self.path.shown()
-            )
-        })
-    }
-
     /// Returns the remark for an input that was opened late because of the limit of open files.
     pub(crate) fn opened_late(&self, most_open: usize) -> String {
         format!(
