@@ -5,7 +5,7 @@
 
 use super::IndexError;
 use crate::hashing::Checksum;
-use crate::trace::{FileState, StopFlag};
+use crate::trace::{FileState, StopFlag, decompressed};
 use flowsieve_engine::internal::{Reservation, Shown};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -278,7 +278,7 @@ pub(super) fn has_changed(before: FileState, path: &Path) -> bool {
 pub(super) struct DigestedFile(Arc<Mutex<Digested>>);
 
 struct Digested {
-    file: File,
+    file: Box<dyn Read + Send>,
     digest: blake3::Hasher,
     length: u64,
     /// Bytes that are digested at most: what is appended meanwhile is not.
@@ -289,8 +289,12 @@ impl DigestedFile {
     /// Opens a capture, of which up to `most` bytes are digested.
     pub(super) fn open(path: &Path, most: u64) -> Result<Self, IndexError> {
         let file = File::open(path).map_err(IndexError::io(path))?;
+        Ok(Self::new(Box::new(file), most))
+    }
+
+    fn new(file: Box<dyn Read + Send>, most: u64) -> Self {
         let digested = Digested { file, digest: blake3::Hasher::new(), length: 0, most };
-        Ok(Self(Arc::new(Mutex::new(digested))))
+        Self(Arc::new(Mutex::new(digested)))
     }
 
     /// Reads what is left and returns the content.
@@ -324,6 +328,17 @@ impl Read for DigestedFile {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).read(target)
     }
+}
+
+/// Returns BLAKE3 of what a compressed file holds, in hexadecimal, and its length, of which no more
+/// than `most` bytes count.
+pub(super) fn content_inside(
+    path: &Path,
+    most: u64,
+    stop: &StopFlag,
+) -> Result<Content, IndexError> {
+    let file = File::open(path).map_err(IndexError::io(path))?;
+    DigestedFile::new(Box::new(decompressed(file)), most).content(path, stop)
 }
 
 /// Returns BLAKE3 of a file, in hexadecimal, and its length.

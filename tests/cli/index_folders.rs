@@ -295,6 +295,32 @@ fn a_capture_that_was_renamed_is_replaced_by_no_result() {
     assert_eq!(run.code, Some(0), "{}", run.err);
 }
 
+/// All answers came twice.
+#[test]
+fn a_capture_that_was_compressed_takes_the_place_of_its_plain_file() {
+    let (_folder, root) = built();
+    let [a, plain, packed, out] =
+        ["A", "netns-dns.pcap", "netns-dns.pcap.gz", "out.pcapng"].map(|name| root.join(name));
+    let everything = [&*a, Path::new("--host"), Path::new("0.0.0.0/0")];
+    let hits = || index("search", &everything).out.replace(".pcap.gz", ".pcap");
+    let before = hits();
+    let bytes = fs::read(&plain).unwrap();
+    // Other bytes under that name are another capture, and so is one beside the plain file.
+    for (is_gone, content, is_replaced) in
+        [(false, &bytes[..], false), (true, &bytes[..bytes.len() - 1], false), (true, &bytes, true)]
+    {
+        fs::write(&packed, super::inputs::gzip(content)).unwrap();
+        if is_gone {
+            let _ = fs::remove_file(&plain);
+        }
+        index("add", &[&a, &packed]);
+        assert_eq!(hits() == before, is_replaced, "{is_gone}");
+    }
+    assert!(is_whole(&a));
+    let run = index("search", &[&everything[..], &[Path::new("-w"), &out]].concat());
+    assert!(run.code == Some(0) && out.exists(), "{}", run.err);
+}
+
 /// The first node deleted files of the second when it gave up a capture.
 #[test]
 fn no_node_is_inside_another_one() {

@@ -2,17 +2,17 @@
 
 use super::{Added, COMMIT_EVERY, IndexWriter, KnownCapture};
 use crate::index::catalog::CaptureEntry;
-use crate::index::disk::{Content, DigestedFile, has_changed};
+use crate::index::disk::{Content, DigestedFile, content_inside, has_changed};
 use crate::index::gather::{self, CaptureReading, REGION_BYTES};
 use crate::index::layout::StoredFile;
 use crate::index::region::{BuiltRegion, RegionKeys};
 use crate::index::segment_builder::SegmentBuilder;
 use crate::index::{IndexError, Record};
-use crate::trace::{FileState, Source, TraceError};
+use crate::trace::{FileState, Source, TraceError, is_compressed};
 use flowsieve_engine::internal::{OrderedWorkers, Shown, Watch, WorkerPanicked};
 use std::collections::HashSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 /// Threads that build regions.
@@ -54,7 +54,8 @@ impl IndexWriter {
             self.delete_folders(entry.id)?;
             return Ok(added);
         }
-        self.remove_where(|id, known| known.is_at(&path) || old == Some(id))?;
+        let packed = self.packed_into(&path, watch);
+        self.remove_where(|id, known| known.is_at(&path) || [old, packed].contains(&Some(id)))?;
         entry.packets = gathered.packets;
         entry.may_pass = gathered.error.as_ref().is_some_and(TraceError::may_pass);
         entry.damage = gathered.error.as_ref().map(ToString::to_string);
@@ -70,6 +71,19 @@ impl IndexWriter {
             self.commit()?;
         }
         Ok(added)
+    }
+
+    /// Returns the capture that was compressed into this file and is gone: the file holds its bytes
+    /// and has its name with an extension.
+    fn packed_into(&self, path: &Path, watch: &dyn Watch) -> Option<u64> {
+        let plain = path.with_extension("");
+        let is_gone = is_compressed(path) && !plain.exists();
+        let mut known = self.known.iter();
+        let (&id, known) = known.find(|(_, known)| is_gone && known.is_at(&plain))?;
+        let most = known.entry.bytes.saturating_add(1);
+        let (digest, bytes) = content_inside(path, most, &watch.stop()).ok()??;
+        let is_same = known.has(&digest) && bytes == known.entry.bytes;
+        (is_same && known.entry.part == self.part()).then_some(id)
     }
 
     /// Returns why a capture that was read is not indexed, or `None` if it is; then its entry has its
