@@ -98,7 +98,7 @@ impl ShardCount {
             self.push(slice, shard, key)?;
         }
         self.flush(slice)?;
-        let counts = catch_panic(|| self.shard.close(0, slice))?;
+        let counts = catch_panic(|| self.shard.close(0, slice))?.counts;
         let TraceOrder { packets, elements, times_ns, .. } = elements;
         Ok(ShardTally { slice, shard, packets, elements, times_ns, counts })
     }

@@ -2,17 +2,16 @@
 
 use super::{PieceError, ShardTally, WholeTally};
 use crate::pipeline::{
-    ClosedSlice, Collector, CountPlan, CountSummary, Cut, Edges, InputResult, Rows, ShardSpec,
-    ShardTally as Counts, SliceCounts, SliceGrid, SliceSink, Totals, WholeTally as WholeCounts,
+    ClosedSlice, CountPlan, CountSummary, Cut, Edges, InputResult, Rows, ShardSpec, SliceCounts,
+    SliceGrid, SliceSink, SliceSum, Totals, WholeTally as WholeCounts,
 };
 
 /// Adds tallies up to slices, which go to a sink in the order of time.
 pub struct SliceSums<'a> {
-    collector: Collector<'a>,
+    rows: Rows<'a>,
     spec: ShardSpec,
     grid: SliceGrid,
     one_slice: bool,
-    slices: u64,
     /// Elements in the tallies, repeats included.
     elements: u64,
     last: Option<i64>,
@@ -28,14 +27,10 @@ impl<'a> SliceSums<'a> {
         let spec = ShardSpec::new(plan, 1, false);
         let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
         Self {
-            collector: Collector::new(
-                Rows::new(sink, spec.empty_tally(), grid, edges, None),
-                plan.shards as usize,
-            ),
+            rows: Rows::new(sink, spec.empty_tally(), grid, edges, None),
             spec,
             grid,
             one_slice: plan.slicing.width_ns.is_none(),
-            slices: 0,
             elements: 0,
             last: None,
             occupied: vec![false; plan.shards as usize],
@@ -74,7 +69,7 @@ impl<'a> SliceSums<'a> {
         &mut self,
         tallies: impl IntoIterator<Item = ShardTally>,
     ) -> Result<(), PieceError> {
-        let mut shards: Vec<Option<Counts>> = self.occupied.iter().map(|_| None).collect();
+        let mut shards: Vec<Option<SliceCounts>> = self.occupied.iter().map(|_| None).collect();
         let mut sum: Option<ClosedSlice> = None;
         for tally in tallies {
             let sum = sum.get_or_insert(ClosedSlice {
@@ -92,7 +87,7 @@ impl<'a> SliceSums<'a> {
                 (sum.start_ns, sum.end_ns) = (sum.start_ns.min(first), sum.end_ns.max(last));
             }
             match shards.get_mut(tally.shard as usize) {
-                Some(shard @ None) if self.is_ours(&tally.counts.counts) => {
+                Some(shard @ None) if self.is_ours(&tally.counts) => {
                     *shard = Some(tally.counts);
                     self.occupied[tally.shard as usize] |= tally.elements > 0;
                 }
@@ -122,7 +117,7 @@ impl<'a> SliceSums<'a> {
     fn close(
         &mut self,
         mut slice: ClosedSlice,
-        shards: Vec<Option<Counts>>,
+        shards: Vec<Option<SliceCounts>>,
     ) -> Result<(), PieceError> {
         let is_later = self.last.is_none_or(|last| last < slice.index);
         PieceError::unless(is_later, "a slice came after a later one")?;
@@ -130,14 +125,9 @@ impl<'a> SliceSums<'a> {
         if !self.one_slice {
             (slice.start_ns, slice.end_ns) = self.grid.bounds(slice.index);
         }
-        let number = self.slices;
-        self.slices += 1;
-        self.collector.announce(number, slice);
-        for (shard, counts) in shards.into_iter().enumerate() {
-            let counts = counts.unwrap_or_else(|| self.spec.empty_tally());
-            self.collector.tally(number, shard, counts)?;
-        }
-        Ok(())
+        let empty = || self.spec.empty_tally().counts;
+        let counts = shards.into_iter().map(|counts| (counts.unwrap_or_else(empty), None));
+        Ok(self.rows.take(SliceSum::of(slice, counts), None)?)
     }
 
     /// Adds the totals of the slices to the results of the inputs.
@@ -150,19 +140,13 @@ impl<'a> SliceSums<'a> {
         let mut wholes = self.wholes.iter().zip(&self.occupied);
         let have_tallies = wholes.all(|(whole, &has_elements)| whole.is_some() || !has_elements);
         PieceError::unless(have_tallies, "a shard has no tally of all slices")?;
-        let (rows, _) = self.collector.finish();
         let spec = self.spec.whole;
         let whole = self.wholes.into_iter();
         let whole = whole.map(|whole| whole.unwrap_or_else(|| WholeCounts::empty(spec)));
-        let slices = rows.finish(Cut::AtEnd, whole.collect())?;
-        let totals = std::mem::take(&mut inputs.totals);
-        Ok(CountSummary {
-            totals: Totals {
-                complete: InputResult::all_read(&inputs.inputs, false),
-                ..slices.with_packets(totals)
-            },
-            ..*inputs
-        })
+        let complete = InputResult::all_read(&inputs.inputs, false);
+        let packets = Totals { complete, ..std::mem::take(&mut inputs.totals) };
+        let totals = self.rows.finish(Cut::AtEnd, whole.collect(), packets)?;
+        Ok(CountSummary { totals, ..*inputs })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::wire::WireFormat;
 use crate::filters::{Basis, Estimate};
-use crate::pipeline::ShardTally as Counts;
+use crate::pipeline::SliceCounts;
 use serde::{Deserialize, Serialize};
 
 /// The counts of one shard of one slice.
@@ -18,7 +18,7 @@ pub struct ShardTally {
     pub elements: u64,
     /// Earliest and latest packet of the slice; only with shard 0.
     pub times_ns: Option<(i64, i64)>,
-    pub(super) counts: Counts,
+    pub(super) counts: SliceCounts,
 }
 
 impl WireFormat for ShardTally {
@@ -26,7 +26,7 @@ impl WireFormat for ShardTally {
     const NAME: &'static str = "tally of a shard";
 
     fn check(&self) -> Result<(), &'static str> {
-        let counts = &self.counts.counts;
+        let counts = &self.counts;
         let most = [counts.first, counts.exact, Some(counts.false_repeats)];
         if most.into_iter().flatten().any(|count| count > self.elements) {
             return Err("more was counted than there was");

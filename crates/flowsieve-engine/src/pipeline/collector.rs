@@ -69,7 +69,10 @@ impl<'a> Collector<'a> {
             let journals = tallies.iter_mut().flatten().map(|tally| tally.journal.take());
             let journal: Option<Vec<_>> = journals.collect();
             self.next_closing += 1;
-            let sum = SliceSum::of(slice, tallies.into_iter().flatten());
+            let sum = SliceSum::of(
+                slice,
+                tallies.into_iter().flatten().map(|tally| (tally.counts, tally.new)),
+            );
             self.rows.take(sum, journal.as_ref())?;
             self.rows.move_new(&moved);
         }

@@ -39,7 +39,6 @@ pub use crate::decode::{Skip, Tunnel};
 pub use crate::guard::Broken;
 pub use crate::inputs::{InputResult, PlanError, RunError, Watch};
 pub(crate) use by_slice::SliceSorter;
-pub(crate) use collector::Collector;
 pub(crate) use edges::{Cut, Edges};
 pub(crate) use exact::ExactSet;
 #[doc(hidden)]
@@ -54,10 +53,10 @@ pub use run::{CountExtras, count};
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::Shard;
-pub(crate) use shard_spec::{ShardSpec, ShardTally, SliceCounts};
+pub(crate) use shard_spec::{ShardSpec, SliceCounts};
 pub(crate) use slice_pipeline::{PipelineResult, SlicePipeline};
 pub(crate) use slice_set::SliceSet;
-pub(crate) use slice_sum::ClosedSlice;
+pub(crate) use slice_sum::{ClosedSlice, SliceSum};
 pub use time_slice::{Align, SliceGrid};
 pub(crate) use time_slice::{OpenSlices, Place};
 #[doc(hidden)]

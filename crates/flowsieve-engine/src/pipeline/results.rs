@@ -187,22 +187,6 @@ pub struct Totals {
     pub quantiles: Option<Quantiles>,
 }
 
-impl Totals {
-    /// These totals of slices, together with those of packets.
-    pub(crate) fn with_packets(self, packets: Self) -> Self {
-        Self {
-            packets: packets.packets,
-            ip_packets: packets.ip_packets,
-            elements: packets.elements,
-            skipped: packets.skipped,
-            late: packets.late,
-            uncounted: packets.uncounted,
-            interrupted: packets.interrupted,
-            ..self
-        }
-    }
-}
-
 /// Quantiles of the distinct elements of a slice, over the slices reported that have a count; least
 /// and most are exact, the others rounded up to three significant digits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -29,25 +29,15 @@ const MAX_RECORDED: u64 = 1 << 40;
 /// Collects the slices as they close, and emits their rows.
 pub(crate) struct Rows<'a> {
     sink: &'a mut dyn SliceSink,
-    grid: SliceGrid,
-    edges: Edges,
-    /// A slice without elements.
-    empty: SliceSum,
+    /// Makes the rows that are shown while others are still to come.
+    maker: RowMaker,
     waiting: Sorted<SliceSum>,
     /// Slices that can be counted on, where the inputs cannot be read again.
     recent: Option<Recent>,
     /// Rows are emitted while packets come: they say of new elements what the exact maps know.
     is_live: bool,
-    /// Start of the first slice whose row was shown.
-    first_ns: Option<i64>,
-    /// The last row that was shown while others were still to come.
-    last_shown: Option<i64>,
     /// Number of earlier readings of the inputs.
     revision: u64,
-    /// Panes of a sliding window; a slice is a pane then.
-    panes: Option<u16>,
-    /// The window that was shown last.
-    shown: Option<WindowRows>,
 }
 
 impl<'a> Rows<'a> {
@@ -63,19 +53,14 @@ impl<'a> Rows<'a> {
         edges: Edges,
         panes: Option<u16>,
     ) -> Self {
+        let empty = SliceSum { counts: empty.counts, new: empty.new, ..SliceSum::default() };
         Self {
             sink,
-            grid,
-            edges,
-            first_ns: None,
-            empty: SliceSum::of(ClosedSlice::default(), std::iter::once(empty)),
+            maker: RowMaker::new(grid, edges, empty, panes),
             waiting: Sorted::new(WAITING_BYTES),
             recent: None,
             is_live: false,
-            last_shown: None,
             revision: 0,
-            panes,
-            shown: panes.map(|panes| WindowRows::new(panes, grid)),
         }
     }
 
@@ -92,7 +77,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds a slice, with the elements that count it again if they are known.
-    pub(super) fn take(&mut self, mut sum: SliceSum, journal: Option<&Journal>) -> io::Result<()> {
+    pub(crate) fn take(&mut self, mut sum: SliceSum, journal: Option<&Journal>) -> io::Result<()> {
         let Some(recent) = &mut self.recent else {
             sum.revision = self.revision;
             return self.waiting.push(sum);
@@ -126,82 +111,50 @@ impl<'a> Rows<'a> {
         let mut shown = false;
         while let Some(sum) = recent.next_final(final_ns) {
             shown = true;
-            let index = sum.slice.index;
-            let mut row = sum.result();
-            let first_ns = *self.first_ns.get_or_insert(row.start_ns);
-            if let Some(windows) = &mut self.shown {
-                windows.widen(index, &mut row);
-            }
+            let last_shown = self.maker.last;
             // More packets came, or time went on.
-            row.partial = self.edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
-            match self.last_shown {
-                Some(last) if index <= last => row.revised = true,
-                Some(last) => {
-                    for empty in gap(last, index).unwrap_or_default() {
-                        let mut row = empty_row(&self.empty, self.grid, self.panes, empty);
-                        row.partial =
-                            self.edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
-                        self.sink.slice(&row)?;
-                    }
-                    self.last_shown = Some(index);
-                }
-                None => self.last_shown = Some(index),
-            }
-            self.sink.slice(&row)?;
+            self.maker.make(sum, None, |index, mut row| {
+                row.revised = Some(index) <= last_shown;
+                self.sink.slice(&row)
+            })?;
         }
         if shown { self.sink.flush() } else { Ok(()) }
     }
 
-    /// Emits all rows that were not shown; returns the totals of all slices. `cut` says how the
-    /// trace ended, and `whole` what the shards know of all slices together, if they do.
-    pub(crate) fn finish(self, cut: Cut, whole: Vec<WholeTally>) -> io::Result<Totals> {
-        let Self {
-            sink, grid, edges, empty, mut waiting, recent, is_live, last_shown, panes, ..
-        } = self;
-        let mut windows = panes.map(|panes| WindowRows::new(panes, grid));
+    /// Emits all rows that were not shown; adds the totals of all slices to those of the packets.
+    /// `cut` says how the trace ended, and `whole` what the shards know of all slices together, if
+    /// they do.
+    pub(crate) fn finish(
+        self,
+        cut: Cut,
+        whole: Vec<WholeTally>,
+        packets: Totals,
+    ) -> io::Result<Totals> {
+        let Self { sink, maker, mut waiting, recent, is_live, .. } = self;
         for sum in recent.into_iter().flat_map(Recent::into_rows) {
             waiting.push(sum)?;
         }
-        let mut sums = Sums::new(&empty);
+        let (last_shown, panes) = (maker.last, maker.panes);
+        let mut maker = RowMaker::new(maker.grid, maker.edges, maker.empty, panes);
         let whole = WholeSums::new(whole);
-        sums.totals.whole = whole.result();
-        let new = |index: i64, row: &mut SliceResult| {
-            if !is_live {
-                (row.new, row.new_std_error) = whole.new_elements(Some(index)).best();
-            }
-        };
-        let (mut last, mut first_ns) = (None, None);
-        let mut add = |sum: SliceSum, cut: Option<Cut>| -> io::Result<()> {
-            let index = sum.slice.index;
-            let first_ns = *first_ns.get_or_insert(sum.slice.start_ns);
-            let empties = last.map_or(Ok(0..0), |last| gap(last, index));
-            let omitted = &mut sums.totals.empty_slices_omitted;
-            *omitted = omitted.saturating_add(*empties.as_ref().err().unwrap_or(&0));
-            for index in empties.unwrap_or_default() {
-                let mut row = empty_row(&empty, grid, panes, index);
-                row.partial = edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
-                new(index, &mut row);
-                sums.count(&row);
-                if last_shown.is_none_or(|last| last < index) {
-                    sink.slice(&row)?;
+        let mut sums = Sums::new(&maker.empty, Totals { whole: whole.result(), ..packets });
+        let add = |sum: SliceSum, is_last: bool| -> io::Result<()> {
+            sums.counts.add(&sum.counts);
+            let omitted = maker.make(&sum, is_last.then_some(cut), |index, mut row| {
+                if !is_live {
+                    (row.new, row.new_std_error) = whole.new_elements(Some(index)).best();
                 }
-            }
-            last = Some(index);
-            let mut row = sum.result();
-            if let Some(windows) = &mut windows {
-                windows.widen(index, &mut row);
-            }
-            row.partial = edges.is_partial((row.start_ns, row.end_ns), first_ns, cut);
-            row.revised = last_shown.is_some_and(|last| index <= last);
-            new(index, &mut row);
-            sums.add(&sum, &row);
-            if sum.is_shown { Ok(()) } else { sink.slice(&row) }
+                sums.count(&row);
+                row.revised = Some(index) <= last_shown;
+                let is_shown = if index == sum.slice.index { sum.is_shown } else { row.revised };
+                if is_shown { Ok(()) } else { sink.slice(&row) }
+            })?;
+            let all = &mut sums.totals.empty_slices_omitted;
+            *all = all.saturating_add(omitted);
+            Ok(())
         };
         // The last count of a slice is complete.
-        waiting.drain_last(
-            |one, other| one.slice.index == other.slice.index,
-            |sum, is_last| add(sum, is_last.then_some(cut)),
-        )?;
+        waiting.drain_last(|one, other| one.slice.index == other.slice.index, add)?;
         let totals = sums.totals();
         Ok(if panes.is_some() { without_sums(totals) } else { totals })
     }
@@ -221,10 +174,63 @@ fn gap(last: i64, next: i64) -> Result<std::ops::Range<i64>, u64> {
     Ok(last.saturating_add(1)..next)
 }
 
-/// Returns the row of a slice without packets, or of the window that ends with it.
-fn empty_row(empty: &SliceSum, grid: SliceGrid, panes: Option<u16>, index: i64) -> SliceResult {
-    let first = panes.map_or(index, |panes| index.saturating_sub(i64::from(panes) - 1));
-    SliceResult { start_ns: grid.bounds(first).0, end_ns: grid.bounds(index).1, ..empty.result() }
+/// Makes rows of slices, and of the empty ones between them.
+struct RowMaker {
+    grid: SliceGrid,
+    edges: Edges,
+    /// A slice without elements.
+    empty: SliceSum,
+    /// Panes of a sliding window; a slice is a pane then.
+    panes: Option<u16>,
+    windows: Option<WindowRows>,
+    /// Start of the first slice.
+    first_ns: Option<i64>,
+    /// Number of the last slice.
+    last: Option<i64>,
+}
+
+impl RowMaker {
+    fn new(grid: SliceGrid, edges: Edges, empty: SliceSum, panes: Option<u16>) -> Self {
+        let windows = panes.map(|panes| WindowRows::new(panes, grid));
+        Self { grid, edges, empty, panes, windows, first_ns: None, last: None }
+    }
+
+    /// Gives `emit` the row of a slice with its number, and before it those of the empty slices that
+    /// precede it. Returns how many of these are left out. `cut` says how the trace ended, if it
+    /// ended in the slice.
+    fn make(
+        &mut self,
+        sum: &SliceSum,
+        cut: Option<Cut>,
+        mut emit: impl FnMut(i64, SliceResult) -> io::Result<()>,
+    ) -> io::Result<u64> {
+        let index = sum.slice.index;
+        let first_ns = *self.first_ns.get_or_insert(sum.slice.start_ns);
+        let edges = self.edges;
+        let mut emit = |index, mut row: SliceResult, cut| {
+            row.partial = edges.is_partial((row.start_ns, row.end_ns), first_ns, cut);
+            emit(index, row)
+        };
+        let empties = self.last.map_or(Ok(0..0), |last| gap(last, index));
+        let omitted = empties.as_ref().err().copied().unwrap_or(0);
+        for index in empties.unwrap_or_default() {
+            emit(index, self.empty_row(index), None)?;
+        }
+        self.last = self.last.max(Some(index));
+        let mut row = sum.result();
+        if let Some(windows) = &mut self.windows {
+            windows.widen(index, &mut row);
+        }
+        emit(index, row, cut)?;
+        Ok(omitted)
+    }
+
+    /// Returns the row of a slice without packets, or of the window that ends with it.
+    fn empty_row(&self, index: i64) -> SliceResult {
+        let before = self.panes.map_or(0, |panes| i64::from(panes) - 1);
+        let start_ns = self.grid.bounds(index.saturating_sub(before)).0;
+        SliceResult { start_ns, end_ns: self.grid.bounds(index).1, ..self.empty.result() }
+    }
 }
 
 struct Sums {
@@ -240,9 +246,12 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(empty: &SliceSum) -> Self {
+    /// Adds sums to the totals of the packets.
+    fn new(empty: &SliceSum, packets: Totals) -> Self {
         Self {
-            totals: Totals::default(),
+            totals: packets,
+            // Slices are added in the order of time, for any order in which they closed, since
+            // floating-point sums depend on it.
             counts: empty.counts.clone(),
             least: u64::MAX,
             most: 0,
@@ -250,13 +259,6 @@ impl Sums {
             histogram: Histogram::new(3).expect("3 significant digits are allowed"),
             lacks_counts: false,
         }
-    }
-
-    /// Adds a slice that had packets. Slices are added in the order of time, for any order in which
-    /// they closed, since floating-point sums depend on it.
-    fn add(&mut self, slice: &SliceSum, row: &SliceResult) {
-        self.counts.add(&slice.counts);
-        self.count(row);
     }
 
     /// Counts a slice that is reported.

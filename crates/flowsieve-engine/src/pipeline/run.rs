@@ -111,14 +111,12 @@ pub fn count(
     )?;
     let (rows, Begun { filters, wholes }) = read.outcome;
     let whole = wholes.into_iter().map(Whole::tally).collect();
-    let slices = rows.finish(Cut::new(read.totals.interrupted), whole)?;
-    if is_continued && read.totals.packets == 0 && !read.totals.interrupted {
+    let cut = Cut::new(read.totals.interrupted);
+    let complete = InputResult::all_read(&read.inputs, read.totals.interrupted);
+    let totals = rows.finish(cut, whole, Totals { complete, ..read.totals })?;
+    if is_continued && totals.packets == 0 && !totals.interrupted {
         return Err(nothing_read());
     }
-    let totals = Totals {
-        complete: InputResult::all_read(&read.inputs, read.totals.interrupted),
-        ..slices.with_packets(read.totals)
-    };
     let filter = kept.map(|kept| saved_filter(plan, kept, filters)).transpose()?;
     Ok(CountSummary { inputs: read.inputs, totals, filter })
 }

@@ -83,8 +83,9 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
             }
             let (counted, _, (rows, begun)) = sequencer.finish()?;
             let whole = begun.wholes.into_iter().map(Whole::tally).collect();
-            let slices = rows.finish(Cut::AtEnd, whole)?;
-            Ok(Totals { packets: counted.packets, uncounted: counted.uncounted, ..slices })
+            let Totals { packets, uncounted, .. } = counted;
+            let packets = Totals { packets, uncounted, ..Totals::default() };
+            Ok(rows.finish(Cut::AtEnd, whole, packets)?)
         };
         run().unwrap_or_else(|_| panic!("nothing fails here"))
     });
@@ -216,7 +217,7 @@ fn rows_of_batches(
             }
             let (counted, listed, (rows, begun)) = sequencer.finish()?;
             let whole = begun.wholes.into_iter().map(Whole::tally).collect();
-            let _ = rows.finish(Cut::AtEnd, whole)?;
+            let _ = rows.finish(Cut::AtEnd, whole, Totals::default())?;
             let listed = (0..10).filter(|&index| listed.contains(index));
             Ok((counted, listed.map(|index| index as u64).collect()))
         };

@@ -50,20 +50,16 @@ pub(crate) struct SliceCounts {
 }
 
 /// A shard's part of a slice's answer.
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default)]
 pub(crate) struct ShardTally {
     pub(crate) counts: SliceCounts,
     /// Elements that are in no earlier slice, as the exact map of all slices knows, less those that it
     /// lost to earlier ones, since the slice was opened; and those that closed slices lost.
-    #[serde(skip)]
     pub(crate) new: Option<i64>,
-    #[serde(skip)]
     pub(crate) moved: Vec<(i64, u64)>,
     /// The filter, if it is to be kept.
-    #[serde(skip)]
     pub(crate) filter: Option<Box<dyn MembershipFilter>>,
     /// The elements that count the slice again, if they are wanted and not too many.
-    #[serde(skip)]
     pub(crate) journal: Option<ElementColumns>,
 }
 

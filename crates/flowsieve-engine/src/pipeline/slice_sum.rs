@@ -1,7 +1,7 @@
 //! A slice whose shards have all answered.
 
 use super::results::SliceResult;
-use super::shard_spec::{CombinationTally, ShardTally, SliceCounts};
+use super::shard_spec::{CombinationTally, SliceCounts};
 use crate::sorted::Item;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub(crate) struct ClosedSlice {
 
 /// Sums over the shards of a slice.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(super) struct SliceSum {
+pub(crate) struct SliceSum {
     pub(super) slice: ClosedSlice,
     /// Number of earlier counts of the slice; the last count is the right one.
     pub(super) revision: u64,
@@ -30,14 +30,17 @@ pub(super) struct SliceSum {
 }
 
 impl SliceSum {
-    /// Adds the shards up, in their order, so that floating-point sums do not depend on timing.
-    pub(super) fn of(slice: ClosedSlice, tallies: impl Iterator<Item = ShardTally>) -> Self {
-        let added = tallies.reduce(|mut sum, tally| {
-            sum.counts.add(&tally.counts);
-            sum.new = sum.new.zip(tally.new).map(|(a, b)| a + b);
-            sum
+    /// Adds up what shards counted and their new elements, in the order of shards, so that
+    /// floating-point sums do not depend on timing.
+    pub(crate) fn of(
+        slice: ClosedSlice,
+        tallies: impl Iterator<Item = (SliceCounts, Option<i64>)>,
+    ) -> Self {
+        let added = tallies.reduce(|(mut counts, new), (more, more_new)| {
+            counts.add(&more);
+            (counts, new.zip(more_new).map(|(a, b)| a + b))
         });
-        let ShardTally { counts, new, .. } = added.unwrap_or_default();
+        let (counts, new) = added.unwrap_or_default();
         Self { slice, counts, new, ..Self::default() }
     }
 
