@@ -110,17 +110,10 @@ fn collect(
         recalls: false,
         delay_ns: None,
     };
-    // Workers start while elements come if not all of them can be kept, so a stage keeps its scope.
-    let first =
-        thread::scope(|scope| pipeline.run(scope, watch, |_| CompareStage::new(scope, plan)))?;
-    let read = match pipeline.wanted_again(&first) {
-        None => first,
-        Some(wanted) => thread::scope(|scope| {
-            let stage = CompareStage::new(scope, plan);
-            pipeline.run_by_slice(scope, watch, &wanted, stage)
-        })?
-        .behind(first.inputs, first.totals),
-    };
+    let read = thread::scope(|scope| {
+        let stage = || CompareStage::new(scope, plan);
+        pipeline.read(scope, watch, |_| stage(), |_| stage())
+    })?;
     let (read, mut collected) = read.split();
     collected.sort();
     Ok((read, collected))

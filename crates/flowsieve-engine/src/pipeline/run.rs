@@ -18,6 +18,7 @@ use crate::inputs::{InputResult, PlanError, RunError, Watch};
 use crate::plan::TracePlan;
 use std::fmt;
 use std::sync::Arc;
+use std::thread;
 
 /// Optional inputs and outputs of a count.
 #[derive(Default)]
@@ -92,23 +93,23 @@ pub fn count(
     let filters = continued.map(SavedFilter::into_shards).unwrap_or_default();
     let begun = Begun { filters, ..Begun::default() };
     let shards = plan.shards as usize;
-    let read = pipeline.read(
-        watch,
-        |scope, grid| {
+    let read = thread::scope(|scope| {
+        let start = |rows, begun| {
+            let collector = Collector::new(rows, shards);
+            CountStage::start(scope, &spec, shards, workers, begun, collector)
+        };
+        let first = |grid| {
             let edges = Edges::new(plan.grid(), &plan.trace.selection, grid);
             let mut rows = Rows::new(sink, spec.empty_tally(), grid, edges, plan.panes());
             if keeps_recent {
                 rows.keep_recent(is_live);
             }
-            let collector = Collector::new(rows, shards);
-            CountStage::start(scope, &spec, shards, workers, begun, collector)
-        },
-        |scope, (rows, Begun { wholes, .. })| {
-            let collector = Collector::new(rows.again(), shards);
-            let begun = Begun { wholes, ..Begun::default() };
-            CountStage::start(scope, &spec, shards, workers, begun, collector)
-        },
-    )?;
+            start(rows, begun)
+        };
+        pipeline.read(scope, watch, first, |(rows, Begun { wholes, .. })| {
+            start(rows.again(), Begun { wholes, ..Begun::default() })
+        })
+    })?;
     let (rows, Begun { filters, wholes }) = read.outcome;
     let whole = wholes.into_iter().map(Whole::tally).collect();
     let cut = Cut::new(read.totals.interrupted);

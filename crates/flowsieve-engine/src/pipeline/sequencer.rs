@@ -129,7 +129,10 @@ pub(super) struct Sequencer<S> {
     closings: u64,
     /// Those of packets, which shards do not see.
     totals: Totals,
-    late: Late,
+    /// Slices with packets that came too late and were not counted.
+    listed: SliceSet,
+    /// Packets of closed slices until these are opened again, if the stage can restore them.
+    late: Option<LateBuffer>,
     /// Slices that end by this time are final.
     final_ns: i64,
     /// Where windows slide: panes of a window, and the last that was closed.
@@ -143,17 +146,9 @@ struct Slot {
     is_open: bool,
 }
 
-/// Treatment of packets whose slice was closed.
-pub(super) enum Late {
-    /// They are not counted, and their slices are listed.
-    Listed(SliceSet),
-    /// They are buffered until their slices are opened again.
-    Buffered(LateBuffer),
-}
-
 /// Packets of closed slices.
 #[derive(Default)]
-pub(super) struct LateBuffer {
+struct LateBuffer {
     slices: BTreeMap<i64, (u64, ElementColumns)>,
     bytes: usize,
     /// Time by which they must be counted: when slices that end by it are final.
@@ -166,7 +161,7 @@ impl<S: Stage> Sequencer<S> {
         open_slices: usize,
         arity: usize,
         shard_count: usize,
-        late: Late,
+        recalls: bool,
         stage: S,
     ) -> Self {
         Self {
@@ -180,7 +175,8 @@ impl<S: Stage> Sequencer<S> {
             arity,
             closings: 0,
             totals: Totals::default(),
-            late,
+            listed: SliceSet::default(),
+            late: recalls.then(LateBuffer::default),
             final_ns: i64::MIN,
             window: None,
         }
@@ -318,13 +314,10 @@ impl<S: Stage> Sequencer<S> {
         elements: Range<usize>,
     ) -> Result<(), StageError> {
         let index = self.grid.index(batch.times_ns[packet.start]);
-        let buffer = match &mut self.late {
-            Late::Listed(slices) => {
-                slices.insert(index);
-                self.totals.uncounted += 1;
-                return Ok(());
-            }
-            Late::Buffered(buffer) => buffer,
+        let Some(buffer) = &mut self.late else {
+            self.listed.insert(index);
+            self.totals.uncounted += 1;
+            return Ok(());
         };
         if self.grid.bounds(index).1 <= self.final_ns {
             self.totals.late += 1;
@@ -354,7 +347,7 @@ impl<S: Stage> Sequencer<S> {
 
     /// Opens slices again for the late packets in the buffer.
     fn count_late(&mut self) -> Result<(), StageError> {
-        let Late::Buffered(buffer) = &mut self.late else { return Ok(()) };
+        let Some(buffer) = &mut self.late else { return Ok(()) };
         for (index, (packets, columns)) in std::mem::take(buffer).slices {
             let slot = if let Some(slot) = self.slices.place_of(index) {
                 slot
@@ -387,7 +380,7 @@ impl<S: Stage> Sequencer<S> {
     /// windows stay open, because packets after their close are lost.
     pub(super) fn emit_final(&mut self, final_ns: i64, delay_ns: i64) -> Result<(), StageError> {
         self.final_ns = self.final_ns.max(final_ns);
-        if let Late::Buffered(buffer) = &mut self.late
+        if let Some(buffer) = &mut self.late
             && !buffer.slices.is_empty()
         {
             let due_ns = buffer.due_ns.get_or_insert(final_ns.saturating_add(delay_ns));
@@ -462,11 +455,7 @@ impl<S: Stage> Sequencer<S> {
         let without_ip = self.totals.skipped.iter().filter(|(skip, _)| !skip.has_ip());
         let without_ip: u64 = without_ip.map(|(_, count)| count).sum();
         let totals = Totals { ip_packets: self.totals.packets - without_ip, ..self.totals };
-        let listed = match self.late {
-            Late::Listed(slices) => slices,
-            Late::Buffered(_) => SliceSet::default(),
-        };
-        Ok((totals, listed, outcome))
+        Ok((totals, self.listed, outcome))
     }
 
     /// Returns the slot of the slice that holds this time, and opens it if necessary; `None` if it
@@ -568,9 +557,7 @@ impl<S: Stage> Sequencer<S> {
             }
             self.slots[slot].is_open = false;
             self.totals.uncounted += packets;
-            if let Late::Listed(slices) = &mut self.late {
-                slices.insert(index);
-            }
+            self.listed.insert(index);
             self.stage.discard(slot)?;
             return Ok(false);
         }

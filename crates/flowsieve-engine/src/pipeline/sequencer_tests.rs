@@ -7,9 +7,8 @@ use super::collector::Collector;
 use super::edges::{Cut, Edges};
 use super::results::{SliceResult, Totals};
 use super::rows::Rows;
-use super::sequencer::{Late, LateBuffer, Sequencer, StageError};
+use super::sequencer::{Sequencer, StageError};
 use super::shard_spec::ShardSpec;
-use super::slice_set::SliceSet;
 use super::time_slice::{Align, SliceGrid};
 use super::whole::{Whole, WholeSpec};
 use super::workers::{Begun, CountStage};
@@ -66,8 +65,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
             Begun::default(),
             Collector::new(rows, shards),
         );
-        let late = Late::Buffered(LateBuffer::default());
-        let mut sequencer = Sequencer::new(grid, 2, 1, shards, late, stage);
+        let mut sequencer = Sequencer::new(grid, 2, 1, shards, true, stage);
         let run = || -> Result<_, StageError> {
             for &(time_ns, host, final_ns) in steps {
                 let mut batch = ElementBatch::default();
@@ -172,12 +170,7 @@ fn rows_of_batches(
         }
         let collector = Collector::new(rows, shards);
         let stage = CountStage::start(scope, &spec, shards, 2, Begun::default(), collector);
-        let late = if is_stream {
-            Late::Buffered(LateBuffer::default())
-        } else {
-            Late::Listed(SliceSet::default())
-        };
-        let mut sequencer = Sequencer::new(grid, 2, 1, shards, late, stage);
+        let mut sequencer = Sequencer::new(grid, 2, 1, shards, is_stream, stage);
         let packets: Vec<(i64, u8)> = stretches
             .iter()
             .flat_map(|(slice, packets)| {

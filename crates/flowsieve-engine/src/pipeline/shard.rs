@@ -254,16 +254,6 @@ impl Shard {
         tally
     }
 
-    /// Returns the answer for the window that ends with slice `index`, which has no packets.
-    pub(super) fn pass(&mut self, index: i64) -> ShardTally {
-        if self.window.is_none() && self.slices.first().is_some_and(Option::is_some) {
-            // It may have begun with a filter.
-            return self.close(0, index);
-        }
-        let window = self.window.as_mut();
-        window.map_or_else(|| self.spec.empty_tally(), |window| window.pass(index))
-    }
-
     /// Discards the elements of the slice in this slot.
     pub(super) fn discard(&mut self, slot: usize) {
         self.pass_on();

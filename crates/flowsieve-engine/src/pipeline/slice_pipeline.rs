@@ -6,7 +6,7 @@ use super::live::Live;
 use super::observer::Observer;
 use super::plan::Slicing;
 use super::results::Totals;
-use super::sequencer::{Late, LateBuffer, Sequencer, Stage, StageError};
+use super::sequencer::{Sequencer, Stage, StageError};
 use super::slice_set::SliceSet;
 use super::time_slice::SliceGrid;
 use crate::elements::{ElementBatch, Extractor};
@@ -14,7 +14,7 @@ use crate::inputs::{BatchBuilder, Feed, InputResult, Merge, RunError, Watch};
 use crate::plan::TracePlan;
 use std::mem;
 use std::sync::Arc;
-use std::thread::{self, Scope};
+use std::thread::Scope;
 
 /// Reads inputs and cuts them into slices for any stage.
 pub(crate) struct SlicePipeline<'a, M = Extractor> {
@@ -63,59 +63,42 @@ impl<T> PipelineResult<T> {
         let Self { inputs, totals, grid, disordered, outcome } = self;
         (PipelineResult { inputs, totals, grid, disordered, outcome: () }, outcome)
     }
-
-    /// Returns the result of a second reading, together with the inputs and totals of the first.
-    pub(crate) fn behind(self, inputs: Vec<InputResult>, first: Totals) -> Self {
-        let Totals { uncounted, interrupted, .. } = self.totals;
-        let inputs = InputResult::read_twice(inputs, self.inputs, interrupted);
-        Self { inputs, totals: Totals { uncounted, interrupted, ..first }, ..self }
-    }
 }
 
 impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
     /// Reads all inputs as one trace in time order, through the stage that `stage` makes when it is
     /// known where slices begin; a second time, slice by slice and through the stage that `again`
     /// makes of the outcome, if packets were out of order.
-    pub(crate) fn read<S: Stage>(
+    pub(crate) fn read<'scope, S: Stage>(
         &mut self,
+        scope: &'scope Scope<'scope, '_>,
         watch: &dyn Watch,
-        stage: impl for<'s, 'e> FnOnce(&'s Scope<'s, 'e>, SliceGrid) -> S,
-        again: impl for<'s, 'e> FnOnce(&'s Scope<'s, 'e>, S::Outcome) -> S,
+        stage: impl FnOnce(SliceGrid) -> S,
+        again: impl FnOnce(S::Outcome) -> S,
     ) -> Result<PipelineResult<S::Outcome>, RunError> {
-        let first = thread::scope(|scope| self.run(scope, watch, |grid| stage(scope, grid)))?;
-        let Some(wanted) = self.wanted_again(&first) else { return Ok(first) };
-        let PipelineResult { outcome, inputs, totals, .. } = first;
-        let second = thread::scope(|scope| {
-            let stage = again(scope, outcome);
-            self.run_by_slice(scope, watch, &wanted, stage)
-        })?;
-        Ok(second.behind(inputs, totals))
-    }
-
-    /// Returns the slices that have to be read a second time; `None` if the first reading is enough,
-    /// or the only one.
-    pub(crate) fn wanted_again<T>(&self, first: &PipelineResult<T>) -> Option<SliceSet> {
-        let is_in_order = first.disordered.is_empty();
-        if is_in_order || first.totals.interrupted || self.trace.is_stream() {
-            return None;
+        let first = self.run(scope, watch, stage)?;
+        let PipelineResult { totals, disordered, .. } = &first;
+        if disordered.is_empty() || totals.interrupted || self.trace.is_stream() {
+            return Ok(first);
         }
-        Some(if self.rereads_all { SliceSet::all() } else { first.disordered.clone() })
+        let PipelineResult { inputs, totals, disordered, outcome, .. } = first;
+        let wanted = if self.rereads_all { SliceSet::all() } else { disordered };
+        let second = self.run_by_slice(scope, watch, &wanted, again(outcome))?;
+        // The result of the second reading, with the inputs and totals of the first.
+        let Totals { uncounted, interrupted, .. } = second.totals;
+        let inputs = InputResult::read_twice(inputs, second.inputs, interrupted);
+        Ok(PipelineResult { inputs, totals: Totals { uncounted, interrupted, ..totals }, ..second })
     }
 
     /// Reads all inputs as one trace in time order.
-    pub(crate) fn run<'scope, S: Stage>(
+    fn run<'scope, S: Stage>(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
         watch: &dyn Watch,
         stage: impl FnOnce(SliceGrid) -> S,
     ) -> Result<PipelineResult<S::Outcome>, RunError> {
         let (merge, grid) = self.merge(scope, watch);
-        let late = if self.recalls {
-            Late::Buffered(LateBuffer::default())
-        } else {
-            Late::Listed(SliceSet::default())
-        };
-        let mut sequencer = self.sequencer(grid, late, stage(grid));
+        let mut sequencer = self.sequencer(grid, self.recalls, stage(grid));
         let observers = mem::take(&mut self.observers);
         let mut live = Live::new(&mut sequencer, observers, self.delay_ns);
         // Threads that read ahead end with the merge.
@@ -125,7 +108,7 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
 
     /// Reads all inputs slice by slice: each slice goes through the stage as a whole, its packets in
     /// the order in which they come.
-    pub(crate) fn run_by_slice<'scope, S: Stage>(
+    fn run_by_slice<'scope, S: Stage>(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
         watch: &dyn Watch,
@@ -134,8 +117,7 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
     ) -> Result<PipelineResult<S::Outcome>, RunError> {
         self.extractor = self.extractor_again.take().unwrap_or_else(|| Arc::clone(&self.extractor));
         let (merge, grid) = self.merge(scope, watch);
-        let late = Late::Listed(SliceSet::default());
-        let mut sequencer = self.sequencer(grid, late, stage);
+        let mut sequencer = self.sequencer(grid, false, stage);
         let mut by_slice = BySlice::new(grid, self.arity, wanted);
         let drained = merge.drain(watch, |_, feed, packets| {
             let Feed { batch, cursor, .. } = feed;
@@ -161,9 +143,9 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
         (merge, SliceGrid::new(width_ns, align, first_ns))
     }
 
-    fn sequencer<S: Stage>(&self, grid: SliceGrid, late: Late, stage: S) -> Sequencer<S> {
+    fn sequencer<S: Stage>(&self, grid: SliceGrid, recalls: bool, stage: S) -> Sequencer<S> {
         let (open, arity, shards) = (self.open_slices, self.arity, self.shards);
-        let sequencer = Sequencer::new(grid, open, arity, shards, late, stage);
+        let sequencer = Sequencer::new(grid, open, arity, shards, recalls, stage);
         sequencer.sliding(self.panes, self.delay_ns.is_some())
     }
 }

@@ -18,6 +18,9 @@ use std::thread::Scope;
 /// Closings whose tallies may be outstanding before the sequencer waits for them.
 const MAX_OUTSTANDING: usize = 64;
 
+/// The slot of a pane of which nothing came.
+const NO_SLOT: usize = usize::MAX;
+
 /// A task for one of a worker's shards.
 pub(super) struct Task {
     /// Number of the shard among those of the worker.
@@ -34,8 +37,6 @@ enum Order {
         number: usize,
         closing: u64,
         index: i64,
-        /// Nothing came of it, and it has no slot.
-        is_empty: bool,
     },
     Discard,
     /// Returns the whole of the shard, by its number among all.
@@ -66,14 +67,10 @@ impl Work for Shards {
                 elements.clear();
                 Reply::Emptied(elements)
             }
-            Order::Close { number, closing, index, is_empty } => Reply::Answer(Answer::Slice {
+            Order::Close { number, closing, index } => Reply::Answer(Answer::Slice {
                 closing,
                 shard: number,
-                tally: Box::new(if is_empty {
-                    self.0[shard].pass(index)
-                } else {
-                    self.0[shard].close(slot, index)
-                }),
+                tally: Box::new(self.0[shard].close(slot, index)),
             }),
             Order::Whole(number) => {
                 Reply::Answer(Answer::Whole(number, self.0[shard].take_whole().map(Box::new)))
@@ -142,14 +139,13 @@ impl<'a> CountStage<'a> {
     fn close_slice(
         &mut self,
         closing: u64,
-        slot: Option<usize>,
+        slot: usize,
         slice: ClosedSlice,
     ) -> Result<(), StageError> {
         self.collector.announce(closing, slice);
         for number in 0..self.shards {
-            let order =
-                Order::Close { number, closing, index: slice.index, is_empty: slot.is_none() };
-            self.give(number, slot.unwrap_or_default(), order)?;
+            let order = Order::Close { number, closing, index: slice.index };
+            self.give(number, slot, order)?;
         }
         self.collect(MAX_OUTSTANDING)
     }
@@ -203,11 +199,11 @@ impl<'a> Stage for CountStage<'a> {
 
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
         let Closing { number, slot, slice, .. } = closing;
-        self.close_slice(number, Some(slot), slice)
+        self.close_slice(number, slot, slice)
     }
 
     fn pass(&mut self, number: u64, slice: ClosedSlice) -> Result<(), StageError> {
-        self.close_slice(number, None, slice)
+        self.close_slice(number, NO_SLOT, slice)
     }
 
     fn discard(&mut self, slot: usize) -> Result<(), StageError> {

@@ -7,6 +7,7 @@ use super::rows::TopRows;
 use super::stage::TopStage;
 use crate::pipeline::{Cut, Edges, RunError, SlicePipeline, SliceSink, Watch};
 use std::sync::Arc;
+use std::thread;
 
 /// Finds the keys with the most distinct others in each slice of the inputs, which are one trace in
 /// time order.
@@ -47,14 +48,15 @@ pub fn top(
         delay_ns: plan.trace.delay_ns.filter(|_| is_live),
     };
     let is_live = pipeline.delay_ns.is_some();
-    let read = pipeline.read(
-        watch,
-        |scope, grid| {
-            let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
-            TopStage::start(scope, plan, TopRows::new(sink, edges, is_live))
-        },
-        |scope, rows| TopStage::start(scope, plan, rows.again()),
-    )?;
+    let read = thread::scope(|scope| {
+        let edges = |grid| Edges::new(plan.slicing, &plan.trace.selection, grid);
+        pipeline.read(
+            scope,
+            watch,
+            |grid| TopStage::start(scope, plan, TopRows::new(sink, edges(grid), is_live)),
+            |rows| TopStage::start(scope, plan, rows.again()),
+        )
+    })?;
     let cut = Cut::new(read.totals.interrupted);
     let sums = read.outcome.finish(cut).map_err(RunError::Sink)?;
     Ok(sums.summary(&plan.question, read.inputs, read.totals))
