@@ -38,34 +38,12 @@ const TASKS: usize = 8;
 /// Memory of a worker in addition to its structures.
 const WORKER_BYTES: u64 = 1 << 20;
 
-/// Workers in threads, or one in this thread.
-enum Workers {
-    Here(Box<Worker>),
-    Threads(OrderedWorkers<Task, Answer>),
-}
-
-impl Workers {
-    /// Takes a task, and returns an answer to an earlier one if it has to wait for that.
-    fn push(&mut self, task: Task) -> Result<Option<Answer>, WorkerPanicked> {
-        match self {
-            Self::Here(worker) => Ok(Some(catch_panic(|| worker.map(task))?)),
-            Self::Threads(workers) => workers.push(task).transpose(),
-        }
-    }
-
-    /// Waits for the next answer.
-    fn next(&mut self) -> Result<Option<Answer>, WorkerPanicked> {
-        match self {
-            Self::Here(_) => Ok(None),
-            Self::Threads(workers) => workers.next().transpose(),
-        }
-    }
-}
-
 /// The state of an evaluation.
 pub(super) struct Evaluation<'plan> {
     plan: &'plan ComparePlan,
-    workers: Workers,
+    /// `None` if a worker in this thread does the tasks.
+    workers: Option<OrderedWorkers<Task, Answer>>,
+    worker: Worker,
     pub(super) comparison: Comparison,
     designs: Vec<Option<CounterSpec>>,
     /// Specifications of the running tasks.
@@ -95,15 +73,14 @@ impl<'plan> Evaluation<'plan> {
         let threads = if plan.trace.threads > 1 { plan.trace.threads } else { 0 };
         let worker = Worker::default;
         let workers = OrderedWorkers::start_scoped(scope, "compare", threads, bytes, TASKS, worker);
-        let workers = match workers {
-            Some(workers) => Workers::Threads(workers),
-            None if can_allocate(bytes) => Workers::Here(Box::default()),
-            None => return Err(WorkerPanicked(MEMORY_REFUSED.to_owned())),
-        };
+        if workers.is_none() && !can_allocate(bytes) {
+            return Err(WorkerPanicked(MEMORY_REFUSED.to_owned()));
+        }
         let looks = plan.seeds.looks(is_kept);
         Ok(Self {
             plan,
             workers,
+            worker: worker(),
             running: Arc::new(designs.clone()),
             designs,
             comparison: Comparison {
@@ -143,13 +120,18 @@ impl<'plan> Evaluation<'plan> {
                     designs: Arc::clone(&self.running),
                     full: self.plan.rule.kind.all(),
                 };
-                if let Some(answer) = self.workers.push(task)? {
+                // An answer to this task, or to an earlier one that has to be waited for.
+                let answer = match &mut self.workers {
+                    Some(workers) => workers.push(task).transpose()?,
+                    None => Some(catch_panic(|| self.worker.map(task))?),
+                };
+                if let Some(answer) = answer {
                     take(&mut self.comparison.entries, answer);
                 }
             }
         }
-        while let Some(answer) = self.workers.next()? {
-            take(&mut self.comparison.entries, answer);
+        for answer in self.workers.iter_mut().flatten() {
+            take(&mut self.comparison.entries, answer?);
         }
         Ok(())
     }

@@ -18,6 +18,13 @@ pub(crate) trait Rows: Default + Send {
     fn clear(&mut self);
 }
 
+/// Packets without rows.
+impl Rows for () {
+    type Cursor = ();
+
+    fn clear(&mut self) {}
+}
+
 /// A run of packets in trace order: each has rows, or an entry in `skipped`.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRows<R> {

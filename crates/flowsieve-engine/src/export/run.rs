@@ -5,8 +5,10 @@ use super::plan::{ExportPlan, ExportWhat};
 use super::results::{ExportSink, ExportSummary, ExportTotals};
 use super::sightings::SightingBatchBuilder;
 use super::slices::{Order, Slices};
-use crate::inputs::{Feed, InputResult, RunError, TimeBuilder, Watch};
+use crate::elements::PacketRows;
+use crate::inputs::{BatchBuilder, Feed, InputResult, RunError, Watch};
 use crate::pipeline::{SliceGrid, SliceSet, Slicing};
+use crate::trace::TraceBatch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
@@ -94,6 +96,17 @@ impl ExportSummary {
     }
 }
 
+/// Takes the times of packets and nothing else.
+struct Times;
+
+impl BatchBuilder for Times {
+    type Batch = PacketRows<()>;
+
+    fn append(&self, batch: TraceBatch<'_>, out: &mut PacketRows<()>) {
+        out.times_ns.extend(batch.times_ns());
+    }
+}
+
 /// Finds the slices that have late packets.
 fn order(
     plan: &ExportPlan,
@@ -101,14 +114,14 @@ fn order(
     watch: &dyn Watch,
 ) -> Result<(Vec<InputResult>, SliceSet), RunError> {
     thread::scope(|scope| {
-        let builder = Arc::new(TimeBuilder);
+        let builder = Arc::new(Times);
         let merge = plan.trace.feeds(scope, watch, &builder, plan.ahead(), false);
         let mut order = Order::new(grid(slicing, merge.first_ns()));
         let mut packets_before = 0;
         let (inputs, _) = merge.drain(watch, |_, feed, packets| {
-            let first = feed.cursor;
-            feed.cursor += packets;
-            for &time_ns in &feed.batch.0[first..feed.cursor] {
+            let first = feed.cursor.packet;
+            feed.cursor.packet += packets;
+            for &time_ns in &feed.batch.times_ns[first..feed.cursor.packet] {
                 order.place(time_ns, packets_before);
                 packets_before += 1;
             }

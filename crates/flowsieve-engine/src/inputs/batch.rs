@@ -43,31 +43,20 @@ pub(crate) trait BatchBuilder: Send + Sync {
     }
 }
 
-/// A builder in one of several threads.
-pub(super) struct OneOfMany<'a, M>(pub(super) &'a M);
-
-impl<M: BatchBuilder> BatchBuilder for OneOfMany<'_, M> {
-    type Batch = M::Batch;
-
-    fn append(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
-        self.0.append_for_one(batch, out);
-    }
-}
-
-/// Reads a batch and appends it to `out`, before which there were `before` packets; returns false
-/// at the end.
-pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
+/// Reads a batch, which `append` appends to `out`, before which there were `before` packets; returns
+/// false at the end.
+pub(crate) fn read_batch<B: Batch>(
     capture: &mut Capture,
-    builder: &M,
-    out: &mut M::Batch,
+    append: impl Fn(TraceBatch<'_>, &mut B),
+    out: &mut B,
     before: u64,
 ) -> Result<bool, TraceError> {
     let already = out.times_ns().len() as u64;
     // An error of the capture; or where and why the builder panicked; or whether a batch was read.
     let made = catch_panic(|| {
         let Some(batch) = capture.next_batch()? else { return Ok(Ok(false)) };
-        let appended = catch_panic(|| builder.append(batch, out)).map(|()| true);
-        Ok(appended.map_err(|gone| culprit(builder, batch).unwrap_or((0, gone))))
+        let appended = catch_panic(|| append(batch, out)).map(|()| true);
+        Ok(appended.map_err(|gone| culprit(append, batch).unwrap_or((0, gone))))
     });
     // The reader itself may panic, too.
     let (place, gone) = match made.unwrap_or_else(|gone| Ok(Err((0, gone))))? {
@@ -90,46 +79,51 @@ pub(super) fn decode_panicked(
     TraceErrorKind::Undecodable { packet, lost_from, reason }.in_file(capture.path())
 }
 
-/// Returns the number of the first packet of a batch at which the builder panics.
-fn culprit<M: BatchBuilder + ?Sized>(
-    builder: &M,
+/// Returns the number of the first packet of a batch at which `append` panics.
+fn culprit<B: Batch>(
+    append: impl Fn(TraceBatch<'_>, &mut B),
     batch: TraceBatch<'_>,
 ) -> Option<(u64, WorkerPanicked)> {
     let TraceBatch::Packets { bytes, packets } = batch else { return None };
     packets.chunks(1).enumerate().find_map(|(number, packets)| {
         let alone = TraceBatch::Packets { bytes, packets };
-        let gone = catch_panic(|| builder.append(alone, &mut M::Batch::default())).err()?;
+        let gone = catch_panic(|| append(alone, &mut B::default())).err()?;
         Some((number as u64, gone))
     })
 }
 
-/// A batch of times.
-#[derive(Debug, Default)]
-pub(crate) struct Times(pub(crate) Vec<i64>);
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
 
-impl Batch for Times {
-    type Cursor = usize;
+    /// A batch of times.
+    #[derive(Debug, Default)]
+    pub(in super::super) struct Times(pub(in super::super) Vec<i64>);
 
-    fn times_ns(&self) -> &[i64] {
-        &self.0
+    impl Batch for Times {
+        type Cursor = usize;
+
+        fn times_ns(&self) -> &[i64] {
+            &self.0
+        }
+
+        fn clear(&mut self) {
+            self.0.clear();
+        }
+
+        fn taken(cursor: &usize) -> usize {
+            *cursor
+        }
     }
 
-    fn clear(&mut self) {
-        self.0.clear();
-    }
+    /// Builds batches of times.
+    pub(in super::super) struct TimeBuilder;
 
-    fn taken(cursor: &usize) -> usize {
-        *cursor
-    }
-}
+    impl BatchBuilder for TimeBuilder {
+        type Batch = Times;
 
-/// Builds batches of times.
-pub(crate) struct TimeBuilder;
-
-impl BatchBuilder for TimeBuilder {
-    type Batch = Times;
-
-    fn append(&self, batch: TraceBatch<'_>, out: &mut Times) {
-        out.0.extend(batch.times_ns());
+        fn append(&self, batch: TraceBatch<'_>, out: &mut Times) {
+            out.0.extend(batch.times_ns());
+        }
     }
 }

@@ -573,7 +573,8 @@ impl<'a, I: Input> Merge<'a, I> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-    use super::super::{Feed, RecordInput, TimeBuilder};
+    use super::super::batch::tests::TimeBuilder;
+    use super::super::{Feed, RecordInput};
     use super::*;
     use crate::trace::{LogBatch, PacketRef, Select};
     use proptest::prelude::*;

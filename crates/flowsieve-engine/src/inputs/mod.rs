@@ -22,7 +22,7 @@ mod records;
 mod results;
 mod segments;
 
-pub(crate) use batch::{Batch, BatchBuilder, TimeBuilder, read_batch};
+pub(crate) use batch::{Batch, BatchBuilder, read_batch};
 pub(crate) use clock::{A_WHILE, CaptureClock, PacketClock};
 pub use error::{PlanError, RunError};
 pub(crate) use feed::{Feed, is_read_in_segments};
