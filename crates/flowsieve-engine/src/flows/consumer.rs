@@ -6,7 +6,6 @@ use super::plan::FlowPlan;
 use super::record::FlowRecord;
 use super::results::{FlowSink, FlowTotals};
 use super::shards::Shards;
-use super::table::FlowTable;
 use crate::inputs::{A_WHILE, Feed, InputResult, PacketClock, PacketConsumer, RunError, Watch};
 use std::io;
 use std::mem;
@@ -175,21 +174,6 @@ impl Output<'_> {
         self.sink.flow(flow)
     }
 
-    /// Adds a packet to a table, and emits a flow that it ends.
-    #[inline]
-    pub(super) fn add_to(
-        &mut self,
-        table: &mut FlowTable,
-        Arrival { time_ns, packet, name }: Arrival<'_>,
-        number: u64,
-    ) -> io::Result<()> {
-        let at = table.add(time_ns, packet, number, &mut |flow| self.end(flow))?;
-        if let Some(name) = name {
-            table.name(at, name);
-        }
-        Ok(())
-    }
-
     /// Counts a batch that is consumed as a whole, and emits its DNS messages.
     fn note(&mut self, batch: &FlowBatch) -> io::Result<()> {
         self.totals.packets += batch.times_ns.len() as u64;
@@ -261,21 +245,5 @@ impl Output<'_> {
         self.totals.ip_packets += (packets - skipped) as u64;
         self.totals.bytes += bytes;
         Ok(())
-    }
-}
-
-impl FlowConsumer for FlowTable {
-    fn prefetch(&mut self, packets: &[FlowPacket]) {
-        self.prefetch(packets.iter());
-    }
-
-    #[inline]
-    fn take(&mut self, arrival: Arrival<'_>, output: &mut Output<'_>) -> Result<(), RunError> {
-        let number = self.begun();
-        Ok(output.add_to(self, arrival, number)?)
-    }
-
-    fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> Result<i64, RunError> {
-        Ok(self.end_idle(now_ns, &mut |flow| output.end(flow))?)
     }
 }

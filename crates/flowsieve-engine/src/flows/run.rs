@@ -4,7 +4,6 @@ use super::consumer::{Output, read};
 use super::plan::FlowPlan;
 use super::record::Ended;
 use super::results::{FlowSink, FlowSummary};
-use super::table::FlowTable;
 use super::tables::Tables;
 use crate::inputs::{RunError, Watch};
 
@@ -23,20 +22,11 @@ pub fn list(
     watch: &dyn Watch,
 ) -> Result<FlowSummary, RunError> {
     plan.check()?;
-    let (inputs, mut totals, last) = if let Some(mut tables) = Tables::new(plan) {
-        let (inputs, totals) = read(plan, &mut tables, sink, watch)?;
-        let mut output = Output { totals, sink };
-        let last = tables.finish(&mut output)?;
-        (inputs, output.totals, last)
-    } else {
-        let mut table = FlowTable::new(plan);
-        if let Some(delay_ns) = plan.trace.stream_delay_ns() {
-            table.expire_after(delay_ns);
-        }
-        let (inputs, mut totals) = read(plan, &mut table, sink, watch)?;
-        totals.late = table.late();
-        (inputs, totals, table.finish())
-    };
+    let mut tables = Tables::new(plan);
+    let (inputs, totals) = read(plan, &mut tables, sink, watch)?;
+    let mut output = Output { totals, sink };
+    let last = tables.finish(&mut output)?;
+    let Output { mut totals, sink } = output;
     totals.end_many(Ended::Input, last.len() as u64);
     sink.last(last)?;
     Ok(FlowSummary { inputs, totals, uniqueness: None })

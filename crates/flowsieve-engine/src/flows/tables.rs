@@ -34,17 +34,17 @@ const MOST_UNDER_WAY: usize = 4;
 /// Packets that are collected where inputs take turns.
 const COLLECTED: usize = 4096;
 
-/// The tables of a run with several shards.
+/// The tables of a run.
 pub(super) enum Tables<'a> {
     Divided(Box<Divided<'a>>),
-    Joined(Box<Joined>),
+    One(Box<One>),
 }
 
-/// One table, after several.
-pub(super) struct Joined {
+/// One table, from the beginning or after several.
+pub(super) struct One {
     table: FlowTable,
-    /// Packets that belong to flows, which have their numbers.
-    packets: u64,
+    /// Number of the first flow that begins in it.
+    first: u64,
 }
 
 pub(super) struct Divided<'a> {
@@ -55,7 +55,7 @@ pub(super) struct Divided<'a> {
     /// Batches that were pushed, and batches whose ended flows were emitted.
     given: u64,
     emitted: u64,
-    /// Packets that belong to flows in the batches given.
+    /// Packets that belong to flows in the batches given: flows have the numbers of theirs.
     packets: u64,
     /// Upper bound of the memory of flows that begin in the batches under way.
     under_way_bytes: u64,
@@ -64,25 +64,36 @@ pub(super) struct Divided<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// Several tables, if there are threads for them: those that read segments of a file. None
-    /// where one is better, or where flows end when time has passed.
-    pub(super) fn new(plan: &'a FlowPlan) -> Option<Self> {
-        if plan.trace.threads < LEAST_THREADS || plan.trace.is_stream() {
-            return None;
-        }
-        let first = plan.trace.inputs.first();
-        if !first.is_some_and(|first| is_read_in_segments(first, plan.trace.input_format)) {
-            return None;
+    /// Several tables, if there are threads for them: those that read segments of a file. One
+    /// where that is better, or where flows end when time has passed.
+    pub(super) fn new(plan: &'a FlowPlan) -> Self {
+        let format = plan.trace.input_format;
+        if plan.trace.threads < LEAST_THREADS
+            || plan.trace.is_stream()
+            || !plan.trace.inputs.first().is_some_and(|first| is_read_in_segments(first, format))
+        {
+            return Self::one(plan);
         }
         let shards = (plan.trace.threads.min(MOST_SHARDS) * SHARDS_A_THREAD).next_power_of_two();
         let divided = Divided::new(plan, shards.min(MOST_SHARDS));
-        Some(Self::Divided(Box::new(divided)))
+        Self::Divided(Box::new(divided))
+    }
+
+    fn one(plan: &FlowPlan) -> Self {
+        let mut table = FlowTable::new(plan);
+        if let Some(delay_ns) = plan.trace.stream_delay_ns() {
+            table.expire_after(delay_ns);
+        }
+        Self::One(Box::new(One { table, first: 0 }))
     }
 
     /// Ends all flows.
     pub(super) fn finish(self, output: &mut Output<'_>) -> Result<RemainingFlows, RunError> {
         let finished = catch_panic(|| match self {
-            Self::Joined(joined) => Ok(joined.table.finish()),
+            Self::One(one) => {
+                output.totals.late = one.table.late();
+                Ok(one.table.finish())
+            }
             Self::Divided(divided) => divided.finish(output),
         });
         finished.unwrap_or_else(|gone| Err(RunError::panicked(output.totals.packets, gone)))
@@ -92,20 +103,20 @@ impl<'a> Tables<'a> {
 impl FlowConsumer for Tables<'_> {
     fn shards(&self) -> Option<Arc<Shards>> {
         match self {
-            Self::Joined(_) => None,
+            Self::One(_) => None,
             Self::Divided(divided) => Some(Arc::clone(&divided.shards)),
         }
     }
 
     fn prefetch(&mut self, packets: &[FlowPacket]) {
-        if let Self::Joined(joined) = self {
-            joined.table.prefetch(packets.iter());
+        if let Self::One(one) = self {
+            one.table.prefetch(packets.iter());
         }
     }
 
     fn take(&mut self, arrival: Arrival<'_>, output: &mut Output<'_>) -> Result<(), RunError> {
         match self {
-            Self::Joined(joined) => joined.take(arrival, output),
+            Self::One(one) => one.take(arrival, output),
             Self::Divided(divided) => {
                 let shards = divided.shards.len();
                 divided.collected.push(arrival, shards);
@@ -120,7 +131,7 @@ impl FlowConsumer for Tables<'_> {
 
     fn spare(&self) -> Option<FlowBatch> {
         match self {
-            Self::Joined(_) => None,
+            Self::One(_) => None,
             Self::Divided(divided) => Some(divided.shards.spare()),
         }
     }
@@ -134,6 +145,13 @@ impl FlowConsumer for Tables<'_> {
         }
         self.give(batch, output)
     }
+
+    fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> Result<i64, RunError> {
+        match self {
+            Self::One(one) => Ok(one.table.end_idle(now_ns, &mut |flow| output.end(flow))?),
+            Self::Divided(_) => Ok(i64::MAX),
+        }
+    }
 }
 
 impl Tables<'_> {
@@ -143,9 +161,9 @@ impl Tables<'_> {
             if divided.has_room(&batch, output)? {
                 return divided.give(batch, output);
             }
-            *self = Self::Joined(Box::new(divided.join()));
+            *self = Self::One(Box::new(divided.join()));
         }
-        let Self::Joined(joined) = self else { return Ok(()) };
+        let Self::One(one) = self else { return Ok(()) };
         let mut messages = (0..).zip(&batch.rows.messages).peekable();
         let mut places: Vec<_> = batch.rows.of_shards.iter().flatten().collect();
         places.sort_unstable_by_key(|place| place.flow);
@@ -158,17 +176,22 @@ impl Tables<'_> {
             }
             let packet = &batch.rows.flows[place.flow as usize];
             let time_ns = batch.times_ns[place.packet as usize];
-            joined.take(Arrival { time_ns, packet, name }, output)?;
+            one.take(Arrival { time_ns, packet, name }, output)?;
         }
         Ok(())
     }
 }
 
-impl Joined {
+impl One {
+    #[inline]
     fn take(&mut self, arrival: Arrival<'_>, output: &mut Output<'_>) -> Result<(), RunError> {
-        let number = self.packets;
-        self.packets += 1;
-        Ok(output.add_to(&mut self.table, arrival, number)?)
+        let Arrival { time_ns, packet, name } = arrival;
+        let number = self.first + self.table.begun();
+        let at = self.table.add(time_ns, packet, number, &mut |flow| output.end(flow))?;
+        if let Some(name) = name {
+            self.table.name(at, name);
+        }
+        Ok(())
     }
 }
 
@@ -252,15 +275,15 @@ impl<'a> Divided<'a> {
     }
 
     /// Joins the tables of all shards into the one that would have taken all packets.
-    fn join(&mut self) -> Joined {
+    fn join(&mut self) -> One {
         let tables = self.shards.take_tables(self.plan);
-        Joined { table: FlowTable::joined(self.plan, tables), packets: self.packets }
+        One { table: FlowTable::joined(self.plan, tables), first: self.packets }
     }
 
     fn finish(mut self, output: &mut Output<'_>) -> Result<RemainingFlows, RunError> {
         let collected = mem::take(&mut self.collected);
         if !self.has_room(&collected, output)? {
-            let mut tables = Tables::Joined(Box::new(self.join()));
+            let mut tables = Tables::One(Box::new(self.join()));
             tables.give(collected, output)?;
             return tables.finish(output);
         }
@@ -408,12 +431,7 @@ mod tests {
         }
     }
 
-    fn list<T: FlowConsumer>(
-        mut tables: T,
-        finish: fn(T, &mut Output<'_>) -> Result<RemainingFlows, RunError>,
-        packets: &[Taken],
-        at_once: &[usize],
-    ) -> (Listed, FlowTotals) {
+    fn list(mut tables: Tables<'_>, packets: &[Taken], at_once: &[usize]) -> (Listed, FlowTotals) {
         let mut sink = Listed::default();
         let mut output = Output { totals: FlowTotals::default(), sink: &mut sink };
         let is_over = AtomicBool::new(false);
@@ -430,7 +448,7 @@ mod tests {
                 });
             }
             take(&mut tables, packets, at_once, &mut output);
-            finish(tables, &mut output).unwrap()
+            tables.finish(&mut output).unwrap()
         });
         // The last ones in parts are the last ones.
         let (mut parts, mut before) = (Vec::new(), None);
@@ -463,11 +481,9 @@ mod tests {
             for (_, packet, _) in &mut packets {
                 packet.reversed &= plan.bidirectional;
             }
-            let finish = |table: FlowTable, _: &mut Output<'_>| Ok(table.finish());
-            let (expected, expected_totals) =
-                list(FlowTable::new(&plan), finish, &packets, &at_once);
+            let (expected, expected_totals) = list(Tables::one(&plan), &packets, &at_once);
             let divided = Tables::Divided(Box::new(Divided::new(&plan, shards)));
-            let (listed, totals) = list(divided, Tables::finish, &packets, &at_once);
+            let (listed, totals) = list(divided, &packets, &at_once);
             prop_assert_eq!(listed.0, expected.0);
             prop_assert_eq!(totals, expected_totals);
         }
@@ -519,8 +535,8 @@ mod tests {
             trace: TracePlan::new([capture.path()]).with_threads(threads),
             ..FlowPlan::default()
         };
-        assert!(Tables::new(&plan(2, 1 << 30)).is_none());
-        assert!(Tables::new(&plan(3, 1 << 30)).is_some());
+        assert!(matches!(Tables::new(&plan(2, 1 << 30)), Tables::One(_)));
+        assert!(matches!(Tables::new(&plan(3, 1 << 30)), Tables::Divided(_)));
         for memory_bytes in [1 << 30, LEAST_MEMORY] {
             let mut expected = Listed::default();
             let one = run::list(&plan(1, memory_bytes), &mut expected, &Nobody).unwrap();
@@ -563,7 +579,7 @@ mod tests {
         let divided = Divided::new(&plan, 8);
         divided.shards.limit();
         let divided = Tables::Divided(Box::new(Divided { is_limited: true, ..divided }));
-        let (listed, totals) = list(divided, Tables::finish, &packets, &[700, 1]);
+        let (listed, totals) = list(divided, &packets, &[700, 1]);
         let packets: u64 = listed.0.iter().map(|flow| flow.forward.packets).sum();
         assert_eq!(packets, 20_000);
         // Each shard keeps one flow; all others end.
