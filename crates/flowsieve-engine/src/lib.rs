@@ -25,6 +25,7 @@ mod guard;
 mod inputs;
 mod interner;
 mod memory;
+mod place_index;
 
 pub mod pipeline;
 pub mod plan;

@@ -17,7 +17,6 @@ mod columns;
 mod community_id;
 mod consumer;
 mod expiry;
-mod index;
 mod key;
 mod largest;
 mod packed;

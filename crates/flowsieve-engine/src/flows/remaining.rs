@@ -5,9 +5,9 @@
 //! that several threads can take a part each.
 
 use super::columns::Flows;
-use super::index::Index;
 use super::record::{Ended, FlowRecord};
 use crate::memory::can_allocate;
+use crate::place_index::Index;
 use std::fmt;
 use std::ops::Range;
 

@@ -20,12 +20,12 @@
 use super::batch::FlowPacket;
 use super::columns::{Flows, Moved, Parts, hash_of, reserve, set};
 use super::expiry::Expiry;
-use super::index::Index;
 use super::plan::FlowPlan;
 use super::record::{Ended, FlowRecord};
 use super::remaining::{RemainingFlows, Run};
 use super::slots::{FlowSlot, LONGEST_PIECE, SlotFields as _};
 use crate::memory::MEMORY_REFUSED;
+use crate::place_index::{Index, NOWHERE};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -51,9 +51,6 @@ const EXPIRY_BYTES: usize = size_of::<u32>();
 const _: () = assert!(
     (size_of::<FlowSlot>() + COLUMN_BYTES + INDEX_BYTES + EXPIRY_BYTES) as u64 <= FLOW_BYTES
 );
-
-/// No place: there are fewer.
-const NOWHERE: u32 = u32::MAX;
 
 /// Overhead of the allocator for a name, in bytes.
 const NAME_OVERHEAD: u64 = 16;

@@ -34,6 +34,7 @@ use super::results::Spread;
 use crate::elements::{ElementColumns, LONGEST_KEY};
 use crate::filters::{Basis, Estimate, Seen, Weight};
 use crate::hashing::{Digest, mix, reduce};
+use crate::place_index::{Index, NOWHERE};
 use ahash::RandomState;
 use std::hint::black_box;
 
@@ -54,6 +55,9 @@ const TOGETHER: usize = 64;
 /// Bytes for keys beyond the usual ones, which even the longest key fits into together with them.
 /// When keys are evicted depends on it, so it is part of the answer.
 const SPARE_KEY_BYTES: usize = 293;
+
+/// Most keys.
+const MOST_ENTRIES: usize = 1 << 23;
 
 /// A key that is held.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +106,11 @@ pub(super) struct Summary {
     keys: Vec<u8>,
     /// Bytes of the gaps.
     left_key_bytes: usize,
+    /// Where keys are among the entries. It is filled anew whenever keys are evicted.
     index: Index,
+    /// Digests are multiplied with this random number, so that an attacker cannot choose keys that
+    /// collide; nothing that is reported depends on it.
+    factor: u64,
     most_entries: usize,
     most_key_bytes: usize,
     /// Where evicted weights went, in units of 2^-8.
@@ -135,19 +143,20 @@ impl Summary {
         let rest = bytes - (cells + sums) * size_of::<u32>();
         // Entry, first sightings, key, number in the scratch.
         let each = size_of::<Entry>() + key_bytes + 2 * size_of::<u32>();
-        let index_of = |entries: usize| Index::places(entries) * size_of::<u32>();
+        let index_of = |entries: usize| Index::entries(entries) * size_of::<u32>();
         let mut most_entries = rest / each;
         while most_entries > 8 && most_entries * each + index_of(most_entries) > rest {
             most_entries -= most_entries / 64 + 1;
         }
-        let most_entries = most_entries.clamp(8, 1 << (NUMBER_BITS - 1));
+        let most_entries = most_entries.clamp(8, MOST_ENTRIES);
         Self {
             by,
             entries: Vec::with_capacity(most_entries),
             firsts_of: Vec::with_capacity(most_entries),
             keys: Vec::with_capacity(most_entries * key_bytes + SPARE_KEY_BYTES),
             left_key_bytes: 0,
-            index: Index::new(most_entries),
+            index: Index::with_room(most_entries),
+            factor: RandomState::new().hash_one(most_entries) | 1,
             most_entries,
             most_key_bytes: most_entries * key_bytes + SPARE_KEY_BYTES,
             row: vec![0; cells.max(2)],
@@ -199,7 +208,7 @@ impl Summary {
     /// held, unless its place is an odd one.
     #[inline]
     fn add_repeat(&mut self, digest: Digest, bytes: u32) {
-        let guess = self.index.guess(digest);
+        let guess = self.index.guess(self.hash_of(digest));
         let mut number = if guess == NOWHERE { 0 } else { guess as usize };
         let Some(entry) = self.entries.get(number) else { return };
         let is_elsewhere = u8::from(guess != NOWHERE) & u8::from(entry.digest != digest);
@@ -218,7 +227,7 @@ impl Summary {
         let mut numbers = [0; TOGETHER];
         let Some(last) = self.entries.len().checked_sub(1) else { return numbers };
         for (number, &digest) in numbers.iter_mut().zip(digests) {
-            *number = self.index.guess(digest).min(last as u32);
+            *number = self.index.guess(self.hash_of(digest)).min(last as u32);
         }
         let touched = numbers[..digests.len()]
             .iter()
@@ -282,7 +291,12 @@ impl Summary {
     #[inline]
     fn find(&self, digest: Digest) -> Option<usize> {
         let is = |number: u32| self.entries[number as usize].digest == digest;
-        self.index.find(digest, is).map(|number| number as usize)
+        self.index.find(self.hash_of(digest), is).map(|number| number as usize)
+    }
+
+    #[inline]
+    const fn hash_of(&self, digest: Digest) -> u32 {
+        (digest.value().wrapping_mul(self.factor) >> u32::BITS) as u32
     }
 
     fn has_room(&self, key: &[u8]) -> bool {
@@ -321,7 +335,7 @@ impl Summary {
         });
         self.keys.extend_from_slice(key);
         self.firsts_of.push(0);
-        self.index.insert(digest, number as u32);
+        self.index.insert(self.hash_of(digest), number as u32);
         number
     }
 
@@ -360,8 +374,9 @@ impl Summary {
         self.entries.truncate(kept);
         self.firsts_of.truncate(kept);
         self.index.clear();
-        for (number, entry) in (0..).zip(&self.entries) {
-            self.index.insert(entry.digest, number);
+        for number in 0..kept {
+            let hash = self.hash_of(self.entries[number].digest);
+            self.index.insert(hash, number as u32);
         }
         self.losses = Losses::of(self.row.len(), self.lost, self.squares);
     }
@@ -598,113 +613,9 @@ impl Summary {
         self.entries.capacity() * size_of::<Entry>()
             + self.firsts_of.capacity() * size_of::<u32>()
             + self.keys.capacity()
-            + self.index.places.capacity() * size_of::<u32>()
+            + Index::entries(self.most_entries) * size_of::<u32>()
             + (self.row.capacity() + self.sums.capacity()) * size_of::<u32>()
             + self.scratch.capacity() * size_of::<u32>()
-    }
-}
-
-/// Where keys are: the numbers of their entries, each at the first free place from that on which
-/// its digest chooses, together with some bits of the digest, so that few others are looked at.
-///
-/// It is filled anew whenever keys are evicted, so nothing is ever taken out of it, and an ordinary
-/// hash table would take twice the time. Digests are multiplied with a random number, so that
-/// an attacker cannot choose keys that collide; nothing that is reported depends on it.
-#[derive(Debug)]
-struct Index {
-    places: Vec<u32>,
-    factor: u64,
-    shift: u32,
-}
-
-/// Places that are looked at for a guess.
-const GUESSED: usize = 4;
-
-/// A place without a number.
-const FREE: u32 = u32::MAX;
-
-/// Bits of the number; those above are the digest's lowest.
-const NUMBER_BITS: u32 = 24;
-
-/// The number in a free place; there are fewer keys.
-const NOWHERE: u32 = number_in(FREE);
-
-/// The number in a place.
-const fn number_in(place: u32) -> u32 {
-    place & ((1 << NUMBER_BITS) - 1)
-}
-
-/// Returns the tag that stands ahead of the number of a key.
-const fn tag_of(digest: Digest) -> u32 {
-    (digest.value() as u32) << NUMBER_BITS
-}
-
-impl Index {
-    fn new(entries: usize) -> Self {
-        let places = Self::places(entries);
-        Self {
-            places: vec![FREE; places],
-            factor: RandomState::new().hash_one(places) | 1,
-            shift: u64::BITS - places.trailing_zeros(),
-        }
-    }
-
-    #[inline]
-    const fn first(&self, digest: Digest) -> usize {
-        (digest.value().wrapping_mul(self.factor) >> self.shift) as usize
-    }
-
-    /// Places for this many entries: at least a quarter of them remain free.
-    const fn places(entries: usize) -> usize {
-        (entries + entries / 3 + 2).next_power_of_two()
-    }
-
-    /// The number that a digest most likely has; [`NOWHERE`] if it certainly has none.
-    #[inline]
-    fn guess(&self, digest: Digest) -> u32 {
-        let mask = self.places.len() - 1;
-        let (first, tag) = (self.first(digest), tag_of(digest));
-        let mut guess = number_in(self.places[(first + GUESSED) & mask]);
-        // The first of them decides.
-        for at in (0..GUESSED).rev() {
-            let place = self.places[(first + at) & mask];
-            let number = number_in(place);
-            let decides = u8::from(place ^ number == tag) | u8::from(place == FREE);
-            guess = if decides != 0 { number } else { guess };
-        }
-        guess
-    }
-
-    #[inline]
-    fn find(&self, digest: Digest, is: impl Fn(u32) -> bool) -> Option<u32> {
-        let mask = self.places.len() - 1;
-        let (mut at, tag) = (self.first(digest), tag_of(digest));
-        loop {
-            let place = self.places[at];
-            if place == FREE {
-                return None;
-            }
-            let number = number_in(place);
-            if place ^ number == tag && is(number) {
-                return Some(number);
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    /// Inserts a number that is not there.
-    #[inline]
-    fn insert(&mut self, digest: Digest, number: u32) {
-        let mask = self.places.len() - 1;
-        let mut at = self.first(digest);
-        while self.places[at] != FREE {
-            at = (at + 1) & mask;
-        }
-        self.places[at] = tag_of(digest) | number;
-    }
-
-    fn clear(&mut self) {
-        self.places.fill(FREE);
     }
 }
 

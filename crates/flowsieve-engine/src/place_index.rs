@@ -1,4 +1,4 @@
-//! The places of flows by hash: one cache line per lookup.
+//! Places of a table by hash: one cache line per lookup.
 //!
 //! ```text
 //!     entry, 32 bits: what of the hash does not choose the entry │ place + 1; 0 is empty
@@ -6,7 +6,7 @@
 //!
 //! A hash begins its search at the entry that its upper bits choose and goes on to the next ones
 //! (linear probing). Entries are in the order of hashes but for these steps, so a larger table is
-//! filled from the old one from front to back. Where a flow leaves, those behind it move up: no
+//! filled from the old one from front to back. Where an item leaves, those behind it move up: no
 //! marks of what was there are left. There are more entries than places, so a place needs no more
 //! bits than the choice of an entry, and both parts fit. Whole hashes are kept by place elsewhere.
 
@@ -19,9 +19,15 @@ const LEAST_ENTRIES: usize = 1024;
 /// Entries from which a lookup leaves the caches near the processor.
 const FAR_FROM_ENTRIES: usize = 1 << 15;
 
+/// Entries that are looked at for a guess.
+const GUESSED: usize = 4;
+
+/// No place: there are fewer.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
 /// The index.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(crate) struct Index {
     entries: Pages<u32>,
     /// Bits of a hash that choose the entry, and of an entry that are its place.
     bits: u32,
@@ -30,24 +36,34 @@ pub(super) struct Index {
 
 impl Index {
     /// Nothing yet.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::of(Pages::new(LEAST_ENTRIES))
+    }
+
+    /// Nothing yet, with room for this many places.
+    pub(crate) fn with_room(places: usize) -> Self {
+        Self::of(Pages::new(Self::entries(places)))
+    }
+
+    /// Entries for this many places: at least a quarter of them remain empty.
+    pub(crate) const fn entries(places: usize) -> usize {
+        (places + places / 3 + 2).next_power_of_two()
     }
 
     fn of(entries: Pages<u32>) -> Self {
         Self { bits: entries.len().ilog2(), entries, len: 0 }
     }
 
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Whether looks are worth to be prepared.
-    pub(super) const fn is_far(&self) -> bool {
+    pub(crate) const fn is_far(&self) -> bool {
         self.entries.len() >= FAR_FROM_ENTRIES
     }
 
@@ -71,14 +87,14 @@ impl Index {
 
     /// The entry where the search for a hash begins, whatever is in it.
     #[inline]
-    pub(super) fn first_entry(&self, hash: u32) -> u32 {
+    pub(crate) fn first_entry(&self, hash: u32) -> u32 {
         self.entries.as_slice()[self.home(hash)]
     }
 
     /// The place with this hash that `is_right` accepts. It may be asked about places with other
     /// hashes, too, since an entry has only part of one.
     #[inline]
-    pub(super) fn find(&self, hash: u32, mut is_right: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find(&self, hash: u32, mut is_right: impl FnMut(u32) -> bool) -> Option<u32> {
         let entries = self.entries.as_slice();
         let rest = u64::from(self.rest(hash));
         let mut at = self.home(hash);
@@ -95,8 +111,31 @@ impl Index {
         }
     }
 
+    /// The place that a hash most likely has; [`NOWHERE`] if it certainly has none.
+    #[inline]
+    pub(crate) fn guess(&self, hash: u32) -> u32 {
+        let entries = self.entries.as_slice();
+        let mask = entries.len() - 1;
+        let (home, rest) = (self.home(hash), u64::from(self.rest(hash)));
+        let mut guess = self.place_in(entries[(home + GUESSED) & mask]);
+        // The first of them decides.
+        for at in (0..GUESSED).rev() {
+            let entry = entries[(home + at) & mask];
+            let has_rest = (u64::from(entry) ^ rest) >> self.bits == 0;
+            let decides = u8::from(has_rest) | u8::from(entry == 0);
+            guess = if decides != 0 { self.place_in(entry) } else { guess };
+        }
+        guess
+    }
+
+    /// Forgets all and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.entries.as_mut_slice().fill(0);
+        self.len = 0;
+    }
+
     /// Forgets all and becomes a list of these places, which were in it.
-    pub(super) fn become_list(&mut self, places: impl Iterator<Item = u32>) -> &mut [u32] {
+    pub(crate) fn become_list(&mut self, places: impl Iterator<Item = u32>) -> &mut [u32] {
         let entries = self.entries.as_mut_slice();
         let mut len = 0;
         for (entry, place) in entries.iter_mut().zip(places) {
@@ -107,13 +146,13 @@ impl Index {
     }
 
     /// The place with this number in the list.
-    pub(super) fn listed(&self, number: usize) -> u32 {
+    pub(crate) fn listed(&self, number: usize) -> u32 {
         self.entries.as_slice()[number]
     }
 
     /// Makes room for one more; false if the system does not give the memory. Hashes are those of
     /// places.
-    pub(super) fn make_room(&mut self, hashes: &[u32]) -> bool {
+    pub(crate) fn make_room(&mut self, hashes: &[u32]) -> bool {
         // At most three quarters full, so that searches are short and end.
         if (self.len + 1) * 4 <= self.entries.len() * 3 {
             return true;
@@ -135,7 +174,7 @@ impl Index {
 
     /// Adds a place, which is not there yet, and for which there is room.
     #[inline]
-    pub(super) fn insert(&mut self, hash: u32, place: u32) {
+    pub(crate) fn insert(&mut self, hash: u32, place: u32) {
         debug_assert!(u64::from(place) + 1 < 1 << self.bits, "places are fewer than entries");
         let (mut at, new) = (self.home(hash), self.entry_of(hash, place));
         let entries = self.entries.as_mut_slice();
@@ -147,14 +186,14 @@ impl Index {
     }
 
     /// Removes a place, which is there. Hashes are those of places.
-    pub(super) fn remove(&mut self, place: u32, hashes: &[u32]) {
+    pub(crate) fn remove(&mut self, place: u32, hashes: &[u32]) {
         let hash = hashes[place as usize];
         let gone = self.entry_of(hash, place);
         let mask = self.entries.len() - 1;
         let mut hole = self.home(hash);
         while self.entries.as_slice()[hole] != gone {
             let is_empty = self.entries.as_slice()[hole] == 0;
-            assert!(!is_empty, "every live flow is in the index");
+            assert!(!is_empty, "every place that is removed is there");
             hole = (hole + 1) & mask;
         }
         let mut next = hole;
