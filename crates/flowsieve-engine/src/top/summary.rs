@@ -104,8 +104,6 @@ pub(super) struct Summary {
     firsts_of: Vec<u32>,
     /// The keys, in the order of the entries, with gaps where others were.
     keys: Vec<u8>,
-    /// Bytes of the gaps.
-    left_key_bytes: usize,
     /// Where keys are among the entries. It is filled anew whenever keys are evicted.
     index: Index,
     /// Digests are multiplied with this random number, so that an attacker cannot choose keys that
@@ -115,22 +113,30 @@ pub(super) struct Summary {
     most_key_bytes: usize,
     /// Where evicted weights went, in units of 2^-8.
     row: Vec<u32>,
-    /// Their sum (L), and the sum of the squares of the cells.
+    /// Cells with the packets or bytes of evicted keys, if keys are kept by them.
+    sums: Vec<u32>,
+    state: State,
+    /// Scratch memory for finding the keys that leave.
+    scratch: Vec<u32>,
+}
+
+/// The numbers of a summary.
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes of the gaps between keys.
+    left_key_bytes: usize,
+    /// Sum of the row of evicted weights (L), and the sum of the squares of its cells.
     lost: u64,
     squares: u128,
     /// Losses of new keys, which follow from them.
     losses: Losses,
     evicted: u64,
-    /// Cells with the packets or bytes of evicted keys, if keys are kept by them.
-    sums: Vec<u32>,
     /// Upper bound of the packets or bytes of a key that is not held.
     floor: f32,
     /// All weights, and their variance.
     total: Weight,
     variance: Weight,
     firsts: u64,
-    /// Scratch memory for finding the keys that leave.
-    scratch: Vec<u32>,
 }
 
 impl Summary {
@@ -154,21 +160,13 @@ impl Summary {
             entries: Vec::with_capacity(most_entries),
             firsts_of: Vec::with_capacity(most_entries),
             keys: Vec::with_capacity(most_entries * key_bytes + SPARE_KEY_BYTES),
-            left_key_bytes: 0,
             index: Index::with_room(most_entries),
             factor: RandomState::new().hash_one(most_entries) | 1,
             most_entries,
             most_key_bytes: most_entries * key_bytes + SPARE_KEY_BYTES,
             row: vec![0; cells.max(2)],
-            lost: 0,
-            squares: 0,
-            losses: Losses::default(),
-            evicted: 0,
             sums: vec![0; sums],
-            floor: 0.0,
-            total: Weight::NONE,
-            variance: Weight::NONE,
-            firsts: 0,
+            state: State::default(),
             scratch: Vec::with_capacity(most_entries),
         }
     }
@@ -185,7 +183,7 @@ impl Summary {
             let (digests, weights) = (&elements.attributes[start..end], &weights[start..end]);
             let guesses = self.touch(digests);
             let mut order = [0; TOGETHER];
-            let firsts = if self.evicted == 0 || self.by != RankBy::Distinct {
+            let firsts = if self.state.evicted == 0 || self.by != RankBy::Distinct {
                 order = std::array::from_fn(|at| at as u8);
                 digests.len()
             } else {
@@ -242,9 +240,9 @@ impl Summary {
     fn add(&mut self, guess: u32, digest: Digest, record: &[u8], weight: Weight) {
         let found = self.find_from(guess, digest);
         if weight.is_first() {
-            self.total = self.total.plus(weight);
-            self.variance = self.variance.plus(weight.variance());
-            self.firsts += 1;
+            self.state.total = self.state.total.plus(weight);
+            self.state.variance = self.state.variance.plus(weight.variance());
+            self.state.firsts += 1;
         }
         let record = Record::read(record);
         let number = match found {
@@ -252,7 +250,7 @@ impl Summary {
             // Before anything is evicted all keys are held, whatever the filter says, so that their
             // packets are known.
             None if weight.is_first()
-                || (self.evicted == 0 && self.has_room(record.key))
+                || (self.state.evicted == 0 && self.has_room(record.key))
                 || self.by != RankBy::Distinct =>
             {
                 self.append(digest, record.key)
@@ -308,7 +306,7 @@ impl Summary {
     fn append(&mut self, digest: Digest, key: &[u8]) -> usize {
         let key = &key[..key.len().min(LONGEST_KEY)];
         while !self.has_room(key) {
-            if self.entries.len() < self.most_entries && self.left_key_bytes > 0 {
+            if self.entries.len() < self.most_entries && self.state.left_key_bytes > 0 {
                 self.close_gaps();
             } else {
                 self.evict();
@@ -317,7 +315,7 @@ impl Summary {
         let cell = self.row[cell_of(digest, self.row.len())];
         // Without a branch, which would be unpredictable.
         let is_there = f64::from(u8::from(cell != 0));
-        let lost = f64::from(cell) * self.losses.of_cell - self.losses.of_others;
+        let lost = f64::from(cell) * self.state.losses.of_cell - self.state.losses.of_others;
         let number = self.entries.len();
         self.entries.push(Entry {
             digest,
@@ -326,12 +324,12 @@ impl Summary {
             packets: 0,
             bytes: 0,
             lost: (lost * is_there) as f32,
-            lost_variance: (self.losses.variance * is_there) as f32,
+            lost_variance: (self.state.losses.variance * is_there) as f32,
             cell,
             before: if self.by == RankBy::Distinct { 0.0 } else { self.most_before(digest) },
             key_at: self.keys.len() as u32,
             key_length: key.len() as u16,
-            from_start: self.evicted == 0,
+            from_start: self.state.evicted == 0,
         });
         self.keys.extend_from_slice(key);
         self.firsts_of.push(0);
@@ -345,7 +343,7 @@ impl Summary {
         let cell = self.sums.get(cell_of(digest, self.sums.len()));
         // A cell that overflowed is no upper bound.
         let most = cell.filter(|&&cell| cell < u32::MAX).map(|&cell| rounded_up(cell.into()));
-        most.map_or(self.floor, |most| most.min(self.floor))
+        most.map_or(self.state.floor, |most| most.min(self.state.floor))
     }
 
     /// Evicts a quarter of the keys.
@@ -358,7 +356,7 @@ impl Summary {
         };
         for &number in &evicted {
             let entry = self.entries[number as usize];
-            self.left_key_bytes += usize::from(entry.key_length);
+            self.state.left_key_bytes += usize::from(entry.key_length);
             self.lose(entry.digest, entry.weight);
         }
         let mut kept = evicted.first().map_or(length, |&number| number as usize);
@@ -370,7 +368,7 @@ impl Summary {
             kept += count;
         }
         self.scratch = evicted;
-        self.evicted += (length - kept) as u64;
+        self.state.evicted += (length - kept) as u64;
         self.entries.truncate(kept);
         self.firsts_of.truncate(kept);
         self.index.clear();
@@ -378,7 +376,7 @@ impl Summary {
             let hash = self.hash_of(self.entries[number].digest);
             self.index.insert(hash, number as u32);
         }
-        self.losses = Losses::of(self.row.len(), self.lost, self.squares);
+        self.state.losses = Losses::of(self.row.len(), self.state.lost, self.state.squares);
     }
 
     /// Removes from `firsts_of` the quarter with the fewest first sightings, the oldest first, but none of
@@ -426,7 +424,7 @@ impl Summary {
             let place = cell_of(entry.digest, self.sums.len());
             let sum = u32::try_from(entry.since(self.by)).unwrap_or(u32::MAX);
             self.sums[place] = self.sums[place].saturating_add(sum);
-            self.floor = self.floor.max(rounded_up(entry.most(self.by)));
+            self.state.floor = self.state.floor.max(rounded_up(entry.most(self.by)));
         }
         let (mut leaving, mut numbers) = (evicted.iter().peekable(), 0..);
         self.firsts_of
@@ -453,7 +451,7 @@ impl Summary {
         let length = staying.len();
         self.keys.copy_within(staying, end);
         self.keys.truncate(end + length);
-        self.left_key_bytes = 0;
+        self.state.left_key_bytes = 0;
     }
 
     /// A number of first sightings, below which all of the first `old` entries are evicted, and how
@@ -486,13 +484,13 @@ impl Summary {
         let before = u128::from(*cell);
         *cell = u32::try_from(u64::from(*cell).saturating_add(units)).unwrap_or(u32::MAX);
         let after = u128::from(*cell);
-        self.lost = self.lost.saturating_add((after - before) as u64);
-        self.squares += after * after - before * before;
+        self.state.lost = self.state.lost.saturating_add((after - before) as u64);
+        self.state.squares += after * after - before * before;
     }
 
     /// Whether a key was evicted.
     pub(super) const fn has_evicted(&self) -> bool {
-        self.evicted > 0
+        self.state.evicted > 0
     }
 
     /// Keys that are held.
@@ -504,7 +502,7 @@ impl Summary {
     /// others that the filter noticed.
     pub(super) fn most_unheld(&self) -> u64 {
         if self.by != RankBy::Distinct {
-            return self.floor as u64;
+            return self.state.floor as u64;
         }
         let most = self.row.iter().copied().max().unwrap_or(0);
         u64::from(most.div_ceil(1 << CELL_POINT))
@@ -512,7 +510,7 @@ impl Summary {
 
     /// Distinct elements of all keys, of which `seen_share` of the new ones is seen now.
     pub(super) fn total(&self, seen_share: f64) -> Estimate {
-        estimate(self.total, self.variance, self.firsts, seen_share)
+        estimate(self.state.total, self.state.variance, self.state.firsts, seen_share)
     }
 
     /// Returns the `most` largest of the held keys that `listed` accepts, ordered by this number, then
@@ -591,20 +589,12 @@ impl Summary {
         self.entries.clear();
         self.firsts_of.clear();
         self.keys.clear();
-        self.left_key_bytes = 0;
         self.index.clear();
-        if self.evicted > 0 {
+        if self.state.evicted > 0 {
             self.row.fill(0);
             self.sums.fill(0);
         }
-        self.lost = 0;
-        self.squares = 0;
-        self.losses = Losses::default();
-        self.evicted = 0;
-        self.floor = 0.0;
-        self.total = Weight::NONE;
-        self.variance = Weight::NONE;
-        self.firsts = 0;
+        self.state = State::default();
     }
 
     /// Bytes that its parts take.
@@ -756,7 +746,7 @@ mod tests {
                 }
             }
             let held: u64 = spreads.values().map(|spread| spread.lower).sum();
-            prop_assert_eq!(held + (summary.lost >> CELL_POINT), sum);
+            prop_assert_eq!(held + (summary.state.lost >> CELL_POINT), sum);
         }
 
         /// Kept by packets or bytes, each key that is held has at least what came since, and at most what
