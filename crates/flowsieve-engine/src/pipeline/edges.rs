@@ -20,16 +20,12 @@ impl Edges {
     /// The edges of a selection of packets: a range of time counts as covered, and slices that begin
     /// with the first packet begin with the trace.
     pub(crate) fn new(slicing: Slicing, selection: &Selection, grid: SliceGrid) -> Self {
-        let time = |bound: Option<TimeBound>| match bound {
-            Some(TimeBound::At(time_ns)) => Some(time_ns),
-            _ => None,
-        };
         Self {
             begin_ns: match slicing.align {
                 Align::First => Some(grid.origin_ns()),
-                _ => time(selection.from),
+                _ => selection.from.and_then(TimeBound::time_ns),
             },
-            end_ns: time(selection.to),
+            end_ns: selection.to.and_then(TimeBound::time_ns),
             one_slice: slicing.width_ns.is_none(),
         }
     }

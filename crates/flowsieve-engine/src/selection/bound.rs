@@ -15,6 +15,16 @@ pub enum TimeBound {
     BeforeEnd(i64),
 }
 
+impl TimeBound {
+    /// The time, if it is not relative to captures.
+    pub(crate) const fn time_ns(self) -> Option<i64> {
+        match self {
+            Self::At(time_ns) => Some(time_ns),
+            Self::AfterStart(_) | Self::BeforeEnd(_) => None,
+        }
+    }
+}
+
 /// Why a range of time cannot be had.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum TimeRangeError {
@@ -87,7 +97,7 @@ impl Selection {
     /// Returns whether no time in it is relative to captures.
     pub fn is_resolved(&self) -> bool {
         let mut bounds = [self.from, self.to].into_iter().flatten();
-        bounds.all(|bound| matches!(bound, TimeBound::At(_)))
+        bounds.all(|bound| bound.time_ns().is_some())
     }
 }
 

@@ -75,11 +75,8 @@ impl Selection {
 
     /// The range of time, if there is one and it is known.
     fn times_ns(&self) -> Option<Range<i64>> {
-        let time = |bound: Option<TimeBound>, without| match bound {
-            None => Some(without),
-            Some(TimeBound::At(time_ns)) => Some(time_ns),
-            Some(_) => None,
-        };
+        let time =
+            |bound: Option<TimeBound>, without| bound.map_or(Some(without), TimeBound::time_ns);
         let range = time(self.from, i64::MIN)?..time(self.to, i64::MAX)?;
         (self.from.is_some() || self.to.is_some()).then_some(range)
     }

@@ -20,15 +20,11 @@ pub struct SelectedPart {
 impl From<&Selection> for SelectedPart {
     /// Times that are relative to captures are left out: see [`Selection::resolved`].
     fn from(selection: &Selection) -> Self {
-        let time = |bound| match bound {
-            Some(TimeBound::At(time_ns)) => Some(time_ns),
-            _ => None,
-        };
         let filter = selection.capture_filter.as_ref();
         Self {
             expression: filter.map(|filter| filter.text().to_owned()),
-            from_ns: time(selection.from),
-            to_ns: time(selection.to),
+            from_ns: selection.from.and_then(TimeBound::time_ns),
+            to_ns: selection.to.and_then(TimeBound::time_ns),
         }
     }
 }
