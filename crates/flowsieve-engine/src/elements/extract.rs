@@ -45,7 +45,13 @@ impl Extractor {
     ) -> Self {
         let packets = PacketDecoder::new(headers);
         Self {
-            reader: HeaderReader::new(&rule.kind, rule.undirected, packets, rule.queries_only),
+            reader: HeaderReader::new(
+                |is| rule.kind.any(is),
+                rule.kind.needs_ports(),
+                rule.undirected,
+                packets,
+                rule.queries_only,
+            ),
             short: is_short(rule.kind.fields().iter()).then(|| match rule.kind.addresses() {
                 0 => ShortKey::default(),
                 _ => ShortKey::V4,

@@ -6,7 +6,6 @@
 )]
 
 use super::field::Attribute;
-use super::kind::ElementKind;
 use crate::decode::{
     Addresses, Decoder, DnsMessage, Headers, IpPacket, NAME_MAX, Skip, Tunnel, addresses_of,
     dns_message, dns_messages, is_among, labels_from_text, logged_addresses,
@@ -126,22 +125,11 @@ pub(crate) struct HeaderReader {
 }
 
 impl HeaderReader {
-    /// Reads what elements of this kind are made of.
-    pub(crate) fn new(
-        kind: &ElementKind,
-        undirected: bool,
-        packets: PacketDecoder,
-        queries_only: bool,
-    ) -> Self {
-        let reader =
-            Self::of_attributes(|is| kind.any(is), kind.needs_ports(), packets, queries_only);
-        Self { undirected, ..reader }
-    }
-
     /// Reads attributes of which `any` says whether one is such.
-    pub(crate) fn of_attributes(
+    pub(crate) fn new(
         any: impl Fn(fn(Attribute) -> bool) -> bool,
         needs_ports: bool,
+        undirected: bool,
         packets: PacketDecoder,
         queries_only: bool,
     ) -> Self {
@@ -156,14 +144,7 @@ impl HeaderReader {
         ];
         let is_transport =
             |attribute: Attribute| attribute.is_port() || attribute == Attribute::Protocol;
-        Self {
-            packets,
-            needs,
-            needs_transport: any(is_transport),
-            ends,
-            undirected: false,
-            queries_only,
-        }
+        Self { packets, needs, needs_transport: any(is_transport), ends, undirected, queries_only }
     }
 
     /// Returns the IP packet whose header counts.

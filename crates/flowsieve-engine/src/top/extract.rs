@@ -71,7 +71,7 @@ impl TopExtractor {
         let needs_ports = question.any(Attribute::is_port);
         let any = |is: fn(Attribute) -> bool| question.any(is);
         Self {
-            reader: HeaderReader::of_attributes(any, needs_ports, packets, queries_only),
+            reader: HeaderReader::new(any, needs_ports, false, packets, queries_only),
             form: Form::new(question),
             question: question.clone(),
             digester,
