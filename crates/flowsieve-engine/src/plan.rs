@@ -115,7 +115,7 @@ impl TracePlan {
 
     /// Merges the inputs in the order of time; up to `threads` threads decode each of them. In a
     /// live run one thread does, which sends packets as soon as they come.
-    pub(crate) fn feeds<'scope, M: BatchBuilder + 'scope>(
+    pub(crate) fn feeds<'scope, M: BatchBuilder>(
         &self,
         scope: &'scope Scope<'scope, '_>,
         watch: &dyn Watch,

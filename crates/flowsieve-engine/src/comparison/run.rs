@@ -32,7 +32,8 @@ pub fn compare(
 ) -> Result<Comparison, RunError> {
     plan.check()?;
     plan.check_memory()?;
-    let (read, mut collected) = collect(plan, traffic, watch)?;
+    let read = collect(plan, traffic, watch)?;
+    let mut collected = read.outcome;
     let edges = Edges::new(plan.slicing, &plan.trace.selection, read.grid);
     mark_partial(&mut collected, edges, read.totals.interrupted, plan.whole_slices);
     let packets = read.totals.packets;
@@ -74,7 +75,8 @@ pub fn with_trial<T>(
     watch: &dyn Watch,
     choose: impl FnOnce(&mut Measure<'_>) -> T,
 ) -> Result<Option<T>, RunError> {
-    let (read, collected) = collect(plan, None, watch)?;
+    let read = collect(plan, None, watch)?;
+    let collected = read.outcome;
     *before = InputResult::read_twice(mem::take(before), read.inputs, read.totals.interrupted);
     let (slices, elements) = (&collected.slices, collected.slices.first());
     let expected = Expected {
@@ -90,7 +92,7 @@ fn collect(
     plan: &ComparePlan,
     traffic: Option<&mut Traffic>,
     watch: &dyn Watch,
-) -> Result<(PipelineResult<()>, Collected), RunError> {
+) -> Result<PipelineResult<Collected>, RunError> {
     let digester = Digester::new(plan.seed);
     // Values are hashed of first sightings only.
     let extractor = Extractor::new(plan.rule.clone(), &plan.trace.headers, digester, false, true);
@@ -110,13 +112,12 @@ fn collect(
         recalls: false,
         delay_ns: None,
     };
-    let read = thread::scope(|scope| {
+    let mut read = thread::scope(|scope| {
         let stage = || CompareStage::new(scope, plan);
         pipeline.read(scope, watch, |_| stage(), |_| stage())
     })?;
-    let (read, mut collected) = read.split();
-    collected.sort();
-    Ok((read, collected))
+    read.outcome.sort();
+    Ok(read)
 }
 
 /// Marks the slices that the trace covers only in part, and leaves them out if that is asked.

@@ -49,11 +49,13 @@ impl<'a> Trial<'a> {
         if !can_allocate(spec.memory_bytes()) {
             return None;
         }
-        let mut worker = Worker::of(Candidate::new(CounterSpec::Filter(spec.clone())));
+        let candidate = Candidate::new(CounterSpec::Filter(spec.clone()));
+        let mut worker = Worker::default();
+        worker.candidates.push((0, candidate));
         let mut sums: Vec<(u64, Option<u64>)> = Vec::new();
         for (seed, questions) in &self.questions {
             worker.insert(self.list, *seed);
-            let positives = worker.close(questions, self.full);
+            let positives = worker.candidates[0].1.close(Some(questions), self.full).positives;
             sums.resize(positives.len(), (0, Some(0)));
             for (sum, (set, yes)) in sums.iter_mut().zip(questions.sets.iter().zip(positives)) {
                 sum.0 += set.queries;

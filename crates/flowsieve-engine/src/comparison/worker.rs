@@ -1,7 +1,6 @@
 //! A worker of the evaluation: takes a slice block by block through its structures.
 
 use super::candidate::{Candidate, CandidateTally};
-use super::negatives::Questions;
 use super::slice_list::SliceList;
 use crate::filters::{CounterSpec, DigestColumns, Sighting};
 use crate::hashing::Digest;
@@ -35,7 +34,7 @@ pub(super) struct Answer {
 #[derive(Default)]
 pub(super) struct Worker {
     designs: Option<Designs>,
-    candidates: Vec<(usize, Candidate)>,
+    pub(super) candidates: Vec<(usize, Candidate)>,
     whole: Vec<Digest>,
     attributes: Vec<Digest>,
     sightings: Vec<Sighting>,
@@ -67,18 +66,6 @@ impl MapWorker<Task> for Worker {
 }
 
 impl Worker {
-    /// Returns a worker with this structure alone.
-    pub(super) fn of(candidate: Candidate) -> Self {
-        Self { candidates: vec![(0, candidate)], ..Self::default() }
-    }
-
-    /// Empties its structures; returns how many of the queries of each set the last of them answered
-    /// by yes.
-    pub(super) fn close(&mut self, questions: &Questions, full: u32) -> Vec<Option<u64>> {
-        let closed = self.candidates.iter_mut().map(|(_, it)| it.close(Some(questions), full));
-        closed.last().map_or_else(Vec::new, |tally| tally.positives)
-    }
-
     pub(super) fn insert(&mut self, list: &SliceList, seed: u32) {
         let Some(arity) = list.attributes.len().checked_div(list.whole.len()) else { return };
         let blocks = list.attributes.chunks(BLOCK * arity.max(1));

@@ -7,7 +7,7 @@ use crate::trace::{LogBatch, LogEntry, PacketRef, TraceBatch};
 use std::collections::BTreeMap;
 
 /// The rows of a batch.
-pub(crate) trait Rows: Default + Send {
+pub(crate) trait Rows: Default + Send + 'static {
     /// How many of them were consumed.
     type Cursor: Copy + Default;
 

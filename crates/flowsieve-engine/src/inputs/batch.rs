@@ -4,7 +4,7 @@ use crate::guard::{WorkerPanicked, catch_panic};
 use crate::trace::{Capture, TraceBatch, TraceError, TraceErrorKind};
 
 /// Consecutive packets of an input.
-pub(crate) trait Batch: Default + Send {
+pub(crate) trait Batch: Default + Send + 'static {
     /// Position in a batch.
     type Cursor: Default;
 
@@ -23,7 +23,7 @@ pub(crate) trait Batch: Default + Send {
 }
 
 /// Builds batches from what readers yield.
-pub(crate) trait BatchBuilder: Send + Sync {
+pub(crate) trait BatchBuilder: Send + Sync + 'static {
     /// The batches.
     type Batch: Batch;
 

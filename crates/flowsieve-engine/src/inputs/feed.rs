@@ -61,10 +61,7 @@ impl<M: BatchBuilder> Feed<M> {
         builder: &Arc<M>,
         threads: usize,
         open: usize,
-    ) -> Self
-    where
-        M: 'scope,
-    {
+    ) -> Self {
         let threads = if capture.is_short() {
             0
         } else {
@@ -84,10 +81,7 @@ impl<M: BatchBuilder> Feed<M> {
         builder: &Arc<M>,
         threads: usize,
         segment_bytes: u64,
-    ) -> Self
-    where
-        M: 'scope,
-    {
+    ) -> Self {
         let builder = Arc::clone(builder);
         let capture = Box::new(capture);
         if threads == 0 {
@@ -107,10 +101,7 @@ impl<M: BatchBuilder> Feed<M> {
         scope: &'scope Scope<'scope, '_>,
         capture: Capture,
         builder: &Arc<M>,
-    ) -> Self
-    where
-        M: 'scope,
-    {
+    ) -> Self {
         let (capture, builder) = (Box::new(capture), Arc::clone(builder));
         Self::new(Source::ahead(scope, capture, builder, 1))
     }
@@ -197,10 +188,7 @@ impl<M: BatchBuilder> Source<M> {
         mut capture: Box<Capture>,
         builder: Arc<M>,
         at_once: usize,
-    ) -> Self
-    where
-        M: 'scope,
-    {
+    ) -> Self {
         let read = move |(capture, builder, sender): (_, Arc<M>, _)| {
             decode(capture, &*builder, sender, at_once);
         };

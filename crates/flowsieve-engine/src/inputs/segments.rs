@@ -100,10 +100,7 @@ impl<M: BatchBuilder> SegmentFeed<M> {
         segments: Segments,
         builder: &Arc<M>,
         threads: usize,
-    ) -> Option<Self>
-    where
-        M: 'scope,
-    {
+    ) -> Option<Self> {
         let worker = || SegmentWorker { reader: segments.reader(), builder: Arc::clone(builder) };
         // The number of batches, fewer than these, bounds what is under way.
         let limit = 2 * BATCHES_A_THREAD;

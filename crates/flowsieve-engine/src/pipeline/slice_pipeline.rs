@@ -57,15 +57,7 @@ pub(crate) struct PipelineResult<T> {
     pub(crate) outcome: T,
 }
 
-impl<T> PipelineResult<T> {
-    /// Takes the outcome out.
-    pub(crate) fn split(self) -> (PipelineResult<()>, T) {
-        let Self { inputs, totals, grid, disordered, outcome } = self;
-        (PipelineResult { inputs, totals, grid, disordered, outcome: () }, outcome)
-    }
-}
-
-impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
+impl<M: BatchBuilder<Batch = ElementBatch>> SlicePipeline<'_, M> {
     /// Reads all inputs as one trace in time order, through the stage that `stage` makes when it is
     /// known where slices begin; a second time, slice by slice and through the stage that `again`
     /// makes of the outcome, if packets were out of order.
