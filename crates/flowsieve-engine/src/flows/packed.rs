@@ -81,28 +81,18 @@ fn pack(packet: &FlowPacket, messages: u32, name: Option<&[u8]>, out: Vec<u8>) -
     packed
 }
 
-/// A packet that came back from its compact form.
-#[derive(Clone, Copy, Debug)]
-struct Packed<'a> {
-    packet: FlowPacket,
-    /// DNS messages in it, and the name in the first.
-    messages: u64,
-    name: Option<&'a [u8]>,
-}
-
-impl<'a> Packed<'a> {
-    /// Reads the compact form; `None` if the bytes are invalid. The hash is filled in later.
-    fn read(bytes: &'a [u8], bidirectional: bool) -> Option<Self> {
-        let (compact, name) = postcard::take_from_bytes(bytes).ok()?;
-        let Compact { addresses, protocol, upper, bytes, tcp_flags, vlan, messages } = compact;
-        if name.len() > NAME_MAX || (messages == 0 && !name.is_empty()) {
-            return None;
-        }
-        let key = FlowKey::new(addresses, protocol, upper.ports());
-        let (key, reversed) = if bidirectional { key.undirected() } else { (key, false) };
-        let packet = FlowPacket { key, hash: 0, bytes, tcp_flags, reversed, vlan, upper };
-        Some(Self { packet, messages: messages.into(), name: (messages > 0).then_some(name) })
+/// Reads a packet, the number of DNS messages in it and the name in the first from the compact form;
+/// `None` if the bytes are invalid. The packet's hash is filled in later.
+fn unpack(bytes: &[u8], bidirectional: bool) -> Option<(FlowPacket, u64, Option<&[u8]>)> {
+    let (compact, name) = postcard::take_from_bytes(bytes).ok()?;
+    let Compact { addresses, protocol, upper, bytes, tcp_flags, vlan, messages } = compact;
+    if name.len() > NAME_MAX || (messages == 0 && !name.is_empty()) {
+        return None;
     }
+    let key = FlowKey::new(addresses, protocol, upper.ports());
+    let (key, reversed) = if bidirectional { key.undirected() } else { (key, false) };
+    let packet = FlowPacket { key, hash: 0, bytes, tcp_flags, reversed, vlan, upper };
+    Some((packet, messages.into(), (messages > 0).then_some(name)))
 }
 
 /// The table of live flows, filled from packets in compact form.
@@ -143,22 +133,18 @@ impl PackedFlows {
         totals: &mut FlowTotals,
         mut end: impl FnMut(FlowRecord) -> io::Result<()>,
     ) -> io::Result<Taken> {
-        let packed = Packed::read(bytes, self.bidirectional);
-        let Some(packed) =
-            packed.filter(|packed| is_wanted(digest(self.digester, packed.packet.key)))
-        else {
-            return Ok(Taken::Refused);
-        };
-        let mut packet = packed.packet;
+        let unpacked = unpack(bytes, self.bidirectional)
+            .filter(|(packet, ..)| is_wanted(digest(self.digester, packet.key)));
+        let Some((mut packet, messages, name)) = unpacked else { return Ok(Taken::Refused) };
         packet.hash = packet.key.hash_with(&self.hasher);
         totals.bytes = totals.bytes.saturating_add(packet.bytes.into());
-        totals.dns_messages = totals.dns_messages.saturating_add(packed.messages);
+        totals.dns_messages = totals.dns_messages.saturating_add(messages);
         let next = self.table.begun();
         let at = self.table.add(time_ns, &packet, next, &mut |flow| {
             totals.end_many(flow.ended, 1);
             end(flow)
         })?;
-        if let Some(name) = packed.name {
+        if let Some(name) = name {
             self.table.name(at, name);
         }
         Ok(if self.table.begun() == next { Taken::Added } else { Taken::Begun(next) })
