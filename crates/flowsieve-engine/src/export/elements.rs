@@ -4,7 +4,7 @@ use super::rows::{ExportRows, Left};
 use super::table::SliceTable;
 use crate::elements::ElementKind;
 use std::ops::Range;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// Rows that are made together: few enough that their columns stay in the second-level cache.
 const ROWS_AT_ONCE: usize = 1024;
@@ -53,21 +53,9 @@ impl ElementRows {
         Ok(())
     }
 
-    /// Their memory, and whether it is still there.
-    pub(super) fn memory(&self) -> ElementMemory {
-        ElementMemory { table: Arc::downgrade(&self.table), bytes: self.table.bytes() }
-    }
-}
-
-/// Memory of elements that left.
-pub(super) struct ElementMemory {
-    table: Weak<SliceTable>,
-    bytes: u64,
-}
-
-impl ElementMemory {
-    /// Bytes that are not given back yet.
-    pub(super) fn bytes(&self) -> u64 {
-        if self.table.strong_count() > 0 { self.bytes } else { 0 }
+    /// Returns what tells how many bytes of their memory are not given back yet.
+    pub(super) fn memory(&self) -> impl Fn() -> u64 + use<> {
+        let (table, bytes) = (Arc::downgrade(&self.table), self.table.bytes());
+        move || if table.strong_count() > 0 { bytes } else { 0 }
     }
 }

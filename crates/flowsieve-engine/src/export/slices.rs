@@ -6,7 +6,7 @@
 //!
 //! Slices that are known to have packets that come late are gathered, and written when all is read.
 
-use super::elements::{ElementMemory, ElementRows};
+use super::elements::ElementRows;
 use super::results::{ExportSink, ExportTotals};
 use super::rows::Left;
 use super::sightings::Sighting;
@@ -94,8 +94,8 @@ pub(super) struct Slices<'a> {
     gathered: SliceSorter<Waiting>,
     /// Late packets, which are emitted before anything else.
     late: SliceTable,
-    /// Elements that were emitted, for which there may not be rows yet.
-    under_way: Vec<ElementMemory>,
+    /// Bytes of elements that were emitted, as long as there may not be rows yet.
+    under_way: Vec<Box<dyn Fn() -> u64>>,
     pub(super) totals: ExportTotals,
     sink: &'a mut dyn ExportSink,
 }
@@ -245,7 +245,7 @@ impl<'a> Slices<'a> {
             }
             let used: u64 = self.tables.iter().map(|slice| slice.table.bytes()).sum();
             // Elements leave by the memory in use, and not by how fast rows are written.
-            let leaving: u64 = self.under_way.iter().map(ElementMemory::bytes).sum();
+            let leaving: u64 = self.under_way.iter().map(|bytes| bytes()).sum();
             if leaving > 0 && used + leaving + growth > self.memory_bytes {
                 self.sink.drain()?;
                 self.under_way.clear();
@@ -299,8 +299,8 @@ impl<'a> Slices<'a> {
         }
         self.totals.rows += table.len() as u64;
         let elements = ElementRows::new(table, self.kind, left);
-        self.under_way.retain(|memory| memory.bytes() > 0);
-        self.under_way.push(elements.memory());
+        self.under_way.retain(|bytes| bytes() > 0);
+        self.under_way.push(Box::new(elements.memory()));
         self.sink.elements(elements)
     }
 }

@@ -7,13 +7,12 @@ use crate::filters::MembershipFilter;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Collects slices. Closings are numbered 0, 1, 2, … by the sequencer; for any order in which
+/// Collects slices. Closings are announced in the order of their numbers; for any order in which
 /// the shards answer, results are taken in that order.
 pub(crate) struct Collector<'a> {
     pub(super) rows: Rows<'a>,
     shards: usize,
     waiting: BTreeMap<u64, Waiting>,
-    next_closing: u64,
     kept: Vec<Box<dyn MembershipFilter>>,
 }
 
@@ -25,7 +24,7 @@ struct Waiting {
 
 impl<'a> Collector<'a> {
     pub(crate) fn new(rows: Rows<'a>, shards: usize) -> Self {
-        Self { rows, shards, waiting: BTreeMap::new(), next_closing: 0, kept: Vec::new() }
+        Self { rows, shards, waiting: BTreeMap::new(), kept: Vec::new() }
     }
 
     /// Announces the closing with this number; its tallies may come in any order.
@@ -57,7 +56,7 @@ impl<'a> Collector<'a> {
             waiting.missing -= 1;
         }
         while let Some(entry) = self.waiting.first_entry() {
-            if *entry.key() != self.next_closing || entry.get().missing > 0 {
+            if entry.get().missing > 0 {
                 break;
             }
             let Waiting { slice, mut tallies, .. } = entry.remove();
@@ -68,7 +67,6 @@ impl<'a> Collector<'a> {
             }
             let journals = tallies.iter_mut().flatten().map(|tally| tally.journal.take());
             let journal: Option<Vec<_>> = journals.collect();
-            self.next_closing += 1;
             let sum = SliceSum::of(
                 slice,
                 tallies.into_iter().flatten().map(|tally| (tally.counts, tally.new)),

@@ -55,13 +55,11 @@ struct Extent {
     bytes: u64,
 }
 
-impl Default for Recent {
-    fn default() -> Self {
+impl Recent {
+    pub(super) fn new() -> Self {
         Self::within(MAX_RECENT, JOURNAL_BYTES)
     }
-}
 
-impl Recent {
     fn within(slices: usize, bytes: u64) -> Self {
         Self {
             limits: (slices, bytes),

@@ -72,7 +72,7 @@ impl<'a> Rows<'a> {
     /// Keeps what is needed to go on with slices that were closed. `is_live` says whether rows are
     /// emitted while packets come.
     pub(super) fn keep_recent(&mut self, is_live: bool) {
-        self.recent = Some(Recent::default());
+        self.recent = Some(Recent::new());
         self.is_live = is_live;
     }
 
