@@ -195,10 +195,20 @@ fn texts<'a>(text: &'a str, fields: &[Field]) -> Option<Vec<&'a str>> {
 fn value(field: Field, text: &str) -> Result<Value, QueryError> {
     Ok(match field.attribute {
         Attribute::Source | Attribute::Destination => Value::Address(address(text, field.prefix)?),
-        Attribute::Protocol => Value::Number(protocol(text)?.into()),
-        Attribute::SourcePort | Attribute::DestinationPort => Value::Number(port(text)?),
+        Attribute::Protocol => {
+            let one = "protocol from 0 to 255, nor * for any; 6 and tcp are the same one";
+            Value::Number(protocol_number(text, false).ok_or_else(|| no(text, one))?.into())
+        }
+        Attribute::SourcePort | Attribute::DestinationPort => {
+            let one = "port from 0 to 65535, nor * for any; 443 is one";
+            Value::Number(text.parse().map_err(|_| no(text, one))?)
+        }
         Attribute::Vlan if text == NO_VLAN_TEXT => Value::Number(NO_VLAN),
-        Attribute::Vlan => Value::Number(vlan(text)?),
+        Attribute::Vlan => {
+            let one = "VLAN from 0 to 4095, none or * for any; 100 is one";
+            let vlan = text.parse().ok().filter(|&vlan| vlan < 1 << 12);
+            Value::Number(vlan.ok_or_else(|| no(text, one))?)
+        }
         Attribute::Domain | Attribute::RegisteredDomain if text.starts_with("*.") => {
             return Err(QueryError(format!(
                 "`{text}` stands for many names, and a filter knows each as a whole only; ask for one of them, or for \\{} if the name itself begins with an asterisk",
@@ -238,20 +248,6 @@ fn address(text: &str, prefix: Option<u8>) -> Result<IpAddr, QueryError> {
 /// Creates the error for a text that is not a value of this kind.
 fn no(text: &str, what: &str) -> QueryError {
     QueryError(format!("`{text}` is no {what}"))
-}
-
-fn port(text: &str) -> Result<u16, QueryError> {
-    text.parse().map_err(|_| no(text, "port from 0 to 65535, nor * for any; 443 is one"))
-}
-
-fn vlan(text: &str) -> Result<u16, QueryError> {
-    let one = "VLAN from 0 to 4095, none or * for any; 100 is one";
-    text.parse().ok().filter(|&vlan| vlan < 1 << 12).ok_or_else(|| no(text, one))
-}
-
-fn protocol(text: &str) -> Result<u8, QueryError> {
-    let one = "protocol from 0 to 255, nor * for any; 6 and tcp are the same one";
-    protocol_number(text, false).ok_or_else(|| no(text, one))
 }
 
 #[cfg(test)]
