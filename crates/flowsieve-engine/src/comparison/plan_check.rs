@@ -29,11 +29,10 @@ impl ComparePlan {
     pub fn check(&self) -> Result<(), PlanError> {
         self.slicing.check()?;
         let sizes = self.sizes.of_user();
-        if self.contenders.is_empty() || (sizes.is_empty() && self.sizes != Sizes::Auto) {
-            return Err(PlanError::new(
-                "a comparison needs a structure and a memory; mdbf and 64KiB work",
-            ));
-        }
+        PlanError::unless(
+            !self.contenders.is_empty() && (!sizes.is_empty() || self.sizes == Sizes::Auto),
+            "a comparison needs a structure and a memory; mdbf and 64KiB work",
+        )?;
         if sizes.len() > MAX_SIZES {
             return Err(PlanError::new(format!(
                 "at most {MAX_SIZES} sizes are compared at once, not {}; compare fewer",
@@ -67,16 +66,14 @@ impl ComparePlan {
         self.check_arrays()?;
         let full = self.rule.kind.all();
         for (index, &mask) in self.combinations.iter().enumerate() {
-            if mask == 0 || mask >= full {
-                return Err(PlanError::new(
-                    "a combination has some of the attributes and not all, which are always asked for",
-                ));
-            }
-            if self.combinations[..index].contains(&mask) {
-                return Err(PlanError::new(
-                    "every combination is asked for once; leave out the one that is there twice",
-                ));
-            }
+            PlanError::unless(
+                mask > 0 && mask < full,
+                "a combination has some of the attributes and not all, which are always asked for",
+            )?;
+            PlanError::unless(
+                !self.combinations[..index].contains(&mask),
+                "every combination is asked for once; leave out the one that is there twice",
+            )?;
         }
         self.check_probes()
     }

@@ -121,11 +121,10 @@ impl Outline<'_> {
 
 impl PiecePlan for CountPlan {
     fn check(&self) -> Result<(), PlanError> {
-        if self.panes().is_some() {
-            return Err(PlanError::new(
-                "windows that slide over the borders of pieces cannot be counted in pieces; leave out --every",
-            ));
-        }
+        PlanError::unless(
+            self.panes().is_none(),
+            "windows that slide over the borders of pieces cannot be counted in pieces; leave out --every",
+        )?;
         self.check()
     }
 

@@ -47,11 +47,11 @@ impl ExportPlan {
     pub fn check(&self) -> Result<(), PlanError> {
         let ExportWhat::Elements { slicing, memory_bytes, .. } = self.what else { return Ok(()) };
         slicing.check()?;
-        if memory_bytes < LEAST_MEMORY {
-            return Err(PlanError::new(format!(
+        PlanError::unless(
+            memory_bytes >= LEAST_MEMORY,
+            format_args!(
                 "elements need at least {LEAST_MEMORY} bytes of memory, not {memory_bytes}; --memory 1GiB is the default"
-            )));
-        }
-        Ok(())
+            ),
+        )
     }
 }

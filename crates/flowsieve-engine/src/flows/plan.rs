@@ -52,18 +52,19 @@ impl FlowPlan {
     pub fn check(&self) -> Result<(), PlanError> {
         let timeouts = [("idle", self.idle_ns), ("active", self.active_ns)];
         for (name, timeout) in timeouts {
-            if timeout.is_some_and(|timeout| timeout <= 0) {
-                return Err(PlanError::new(format!(
+            PlanError::unless(
+                timeout.is_none_or(|timeout| timeout > 0),
+                format_args!(
                     "an {name} timeout is at least 1 ns; --{name} 15s works, and without it there is none"
-                )));
-            }
+                ),
+            )?;
         }
-        if self.memory_bytes < LEAST_MEMORY {
-            return Err(PlanError::new(format!(
-                "flows need at least {LEAST_MEMORY} bytes of memory, not {}; --memory 1GiB is the default",
-                self.memory_bytes
-            )));
-        }
-        Ok(())
+        let bytes = self.memory_bytes;
+        PlanError::unless(
+            bytes >= LEAST_MEMORY,
+            format_args!(
+                "flows need at least {LEAST_MEMORY} bytes of memory, not {bytes}; --memory 1GiB is the default"
+            ),
+        )
     }
 }

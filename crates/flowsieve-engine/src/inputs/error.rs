@@ -3,7 +3,7 @@
 use crate::guard::{Broken, WorkerPanicked};
 use crate::memory::MEMORY_REFUSED;
 use crate::trace::write::WriteError;
-use std::io;
+use std::{fmt, io};
 
 /// Choices that do not go together.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -13,6 +13,11 @@ pub struct PlanError(String);
 impl PlanError {
     pub(crate) fn new(rule: impl Into<String>) -> Self {
         Self(rule.into())
+    }
+
+    /// Checks a rule, which is said if it does not hold.
+    pub(crate) fn unless(holds: bool, rule: impl fmt::Display) -> Result<(), Self> {
+        if holds { Ok(()) } else { Err(Self(rule.to_string())) }
     }
 }
 

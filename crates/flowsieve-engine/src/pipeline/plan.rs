@@ -28,12 +28,10 @@ impl Slicing {
     ///
     /// A width of 0 or less.
     pub(crate) fn check(self) -> Result<(), PlanError> {
-        if self.width_ns.is_some_and(|width| width <= 0) {
-            return Err(PlanError::new(
-                "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything",
-            ));
-        }
-        Ok(())
+        PlanError::unless(
+            self.width_ns.is_none_or(|width| width > 0),
+            "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything",
+        )
     }
 
     /// Returns how many slices of this many bytes are open at the same time: 8 while they are
@@ -195,11 +193,12 @@ impl CounterChoice {
         check_most_memory(bytes)?;
         check_shards(shards)?;
         let least = SlidingBitmap::least_bytes(panes) * u64::from(shards);
-        if bytes < least {
-            return Err(PlanError::new(format!(
+        PlanError::unless(
+            bytes >= least,
+            format_args!(
                 "windows of {panes} steps need at least {least} bytes in {shards} of --shards, not {bytes}; ask for --memory {least} or more"
-            )));
-        }
+            ),
+        )?;
         let cells = SlidingBitmap::cells_within(bytes / u64::from(shards), panes);
         Ok(Self {
             name: "sliding",
@@ -241,19 +240,19 @@ impl CounterChoice {
 }
 
 fn check_most_memory(bytes: u64) -> Result<(), PlanError> {
-    if bytes <= MAX_FILTER_BYTES {
-        return Ok(());
-    }
-    Err(PlanError::new(format!(
-        "filters have at most {MAX_FILTER_BYTES} bytes (1 TiB), not {bytes}; ask for less with --memory"
-    )))
+    PlanError::unless(
+        bytes <= MAX_FILTER_BYTES,
+        format_args!(
+            "filters have at most {MAX_FILTER_BYTES} bytes (1 TiB), not {bytes}; ask for less with --memory"
+        ),
+    )
 }
 
 fn check_shards(shards: u32) -> Result<(), PlanError> {
-    if (1..=MAX_SHARDS).contains(&shards) {
-        return Ok(());
-    }
-    Err(PlanError::new(format!("there are 1 to {MAX_SHARDS} shards, not {shards}; 8 works")))
+    PlanError::unless(
+        (1..=MAX_SHARDS).contains(&shards),
+        format_args!("there are 1 to {MAX_SHARDS} shards, not {shards}; 8 works"),
+    )
 }
 
 impl From<SpecError> for PlanError {
@@ -360,18 +359,17 @@ impl CountPlan {
         self.slicing.check()?;
         check_shards(self.shards)?;
         self.check_windows()?;
-        if self.shards > 1 && !self.combinations().is_empty() {
-            return Err(PlanError::new(format!(
-                "elements are divided among shards, and the values of a combination with them, so that no shard could count them: a filter of combinations has 1 shard, not {}",
-                self.shards
-            )));
-        }
-        if self.counter.is_none() && self.exact_limit_bytes.is_none() {
-            return Err(PlanError::new(
-                "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact",
-            ));
-        }
-        Ok(())
+        let shards = self.shards;
+        PlanError::unless(
+            shards == 1 || self.combinations().is_empty(),
+            format_args!(
+                "elements are divided among shards, and the values of a combination with them, so that no shard could count them: a filter of combinations has 1 shard, not {shards}"
+            ),
+        )?;
+        PlanError::unless(
+            self.counter.is_some() || self.exact_limit_bytes.is_some(),
+            "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact",
+        )
     }
 
     /// Where windows slide: panes of a window, of which there are at least two.
@@ -386,11 +384,10 @@ impl CountPlan {
     ///
     /// There are several slices, or no filter.
     pub fn kept_filter(&self) -> Result<&FilterSpec, PlanError> {
-        if self.slicing.width_ns.is_some() {
-            return Err(PlanError::new(
-                "a filter is saved of everything and not of a time slice, so --save-filter needs --slice all",
-            ));
-        }
+        PlanError::unless(
+            self.slicing.width_ns.is_none(),
+            "a filter is saved of everything and not of a time slice, so --save-filter needs --slice all",
+        )?;
         let counter = self.counter.as_ref();
         counter.and_then(|counter| counter.shard.filter()).ok_or_else(|| {
             let what = counter.map_or("the exact set", |counter| counter.name);
@@ -406,24 +403,20 @@ impl CountPlan {
     ///
     /// There are several slices, an exact set, or other parameters.
     pub fn check_continued(&self, filter: &SavedFilter) -> Result<(), PlanError> {
-        if self.slicing.width_ns.is_some() {
-            return Err(PlanError::new(
-                "a saved filter is one of everything and not of a time slice, so --continue needs --slice all",
-            ));
-        }
-        if self.exact_limit_bytes.is_some() {
-            return Err(PlanError::new(
-                "an exact set does not know what a saved filter has seen; count with --no-exact",
-            ));
-        }
+        PlanError::unless(
+            self.slicing.width_ns.is_none(),
+            "a saved filter is one of everything and not of a time slice, so --continue needs --slice all",
+        )?;
+        PlanError::unless(
+            self.exact_limit_bytes.is_none(),
+            "an exact set does not know what a saved filter has seen; count with --no-exact",
+        )?;
         let counter = self.counter.as_ref().and_then(|counter| counter.shard.filter());
         let shards = filter.shards() == self.shards as usize;
-        if counter == Some(filter.spec()) && self.seed == filter.seed() && shards {
-            return Ok(());
-        }
-        Err(PlanError::new(
+        PlanError::unless(
+            counter == Some(filter.spec()) && self.seed == filter.seed() && shards,
             "the plan has another filter, seed or number of shards than the saved filter to go on from",
-        ))
+        )
     }
 
     /// Asks the system whether it would give the memory of all filters, before anything is read:

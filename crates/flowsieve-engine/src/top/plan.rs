@@ -92,12 +92,10 @@ impl TopPlan {
                 self.memory_bytes
             )));
         }
-        if self.most == Some(0) || self.least == 0 {
-            return Err(PlanError::new(
-                "at least one key is listed, with at least one other; 20 keys and 2 others are usual",
-            ));
-        }
-        Ok(())
+        PlanError::unless(
+            self.most != Some(0) && self.least > 0,
+            "at least one key is listed, with at least one other; 20 keys and 2 others are usual",
+        )
     }
 
     /// Asks the system whether it would give the memory of all open slices, before anything is
