@@ -22,10 +22,8 @@
 //! - *Floors* follow from the trace alone: what arrays of single attributes lose at any memory.
 //! - Nothing depends on threads: answers are added in the order of slices and replicates.
 
-mod candidate;
 mod designs;
 mod evaluation;
-mod expected;
 mod negatives;
 mod plan;
 mod plan_check;

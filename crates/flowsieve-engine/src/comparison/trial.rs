@@ -1,10 +1,9 @@
 //! Filters that are tried before one of them is chosen: each is filled with the elements of a slice
 //! and asked for absent ones, under hash functions that are not judged.
 
-use super::candidate::Candidate;
 use super::negatives::{Draws, QuestionSet, Questions, most_queries};
 use super::slice_list::{ClosedList, SliceList};
-use super::worker::Worker;
+use super::worker::{Candidate, Worker};
 use super::{ComparePlan, Expected};
 
 use crate::filters::{CounterSpec, FilterSpec};

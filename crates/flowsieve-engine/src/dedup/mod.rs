@@ -15,7 +15,6 @@
 //! |---|---|
 //! | `plan` | what is asked for |
 //! | `key`, `tcp` | what makes two packets the same; the state of TCP connections |
-//! | `batch` | packets by column, as the window takes them |
 //! | `window`, `window_filter` | the digests of the window; the filter that follows it |
 //! | `approximate` | the window without digests |
 //! | `cut` | packets that are written with fewer bytes |
@@ -24,7 +23,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that panics has failed"))]
 
 mod approximate;
-mod batch;
 mod key;
 mod plan;
 mod results;

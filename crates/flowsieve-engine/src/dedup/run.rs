@@ -1,8 +1,7 @@
 //! The loop: the next packets, their keys, the window's answer for each, and their writers.
 
 use super::approximate::Approximate;
-use super::batch::{KeyBatch, KeyBatchBuilder};
-use super::key::Keyer;
+use super::key::{Key, Keyer};
 use super::plan::{DedupPlan, SnapLength, WindowWidth};
 use super::results::{DedupSummary, DropKind, Drops};
 use super::slices::Slices;
@@ -10,9 +9,9 @@ use super::snaplen::Cutter;
 use super::tcp::TcpFlows;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
-use crate::inputs::{Batch, InputResult, RecordInput, RunError, Watch};
+use crate::inputs::{Batch, BatchBuilder, InputResult, RecordInput, RunError, Watch};
 use crate::trace::write::{CaptureWriter, WriteError};
-use crate::trace::{RecordBatch, is_out_of_range};
+use crate::trace::{PacketRef, RecordBatch, TraceBatch, is_out_of_range};
 use ahash::RandomState;
 use std::cell::RefCell;
 use std::io::Write;
@@ -278,4 +277,61 @@ fn write_all<W: Write + Send + 'static>(
     }
     writers.anonymizer = anonymizer;
     Ok(())
+}
+
+/// A run of packets in the order of their input.
+#[derive(Debug, Default)]
+pub(super) struct KeyBatch {
+    pub(super) times_ns: Vec<i64>,
+    /// Captured bytes.
+    pub(super) captured: Vec<u32>,
+    pub(super) digests: Vec<u128>,
+    /// The drop reason if a packet with this digest was seen; `None` if it is always kept.
+    pub(super) kinds: Vec<Option<DropKind>>,
+}
+
+impl KeyBatch {
+    #[inline]
+    pub(super) fn push(&mut self, packet: &PacketRef, (digest, kind): Key) {
+        self.times_ns.push(packet.time_ns);
+        self.captured.push(packet.captured);
+        self.digests.push(digest);
+        self.kinds.push(kind);
+    }
+}
+
+impl Batch for KeyBatch {
+    type Cursor = usize;
+
+    fn times_ns(&self) -> &[i64] {
+        &self.times_ns
+    }
+
+    fn clear(&mut self) {
+        self.times_ns.clear();
+        self.captured.clear();
+        self.digests.clear();
+        self.kinds.clear();
+    }
+
+    fn taken(cursor: &usize) -> usize {
+        *cursor
+    }
+}
+
+/// Makes keys in the threads that read, where a key needs nothing but the packet's bytes.
+pub(super) struct KeyBatchBuilder(pub(super) Keyer);
+
+impl BatchBuilder for KeyBatchBuilder {
+    type Batch = KeyBatch;
+
+    fn append(&self, batch: TraceBatch<'_>, out: &mut KeyBatch) {
+        // A log has no packets.
+        let TraceBatch::Packets { bytes, packets } = batch else { return };
+        debug_assert!(self.0.needs_bytes_only(), "this builder knows nothing else");
+        let mut flows = TcpFlows::default();
+        for packet in packets {
+            out.push(packet, self.0.key(packet, bytes, || (0, 0), &mut flows));
+        }
+    }
 }

@@ -59,12 +59,11 @@ mod reader;
 mod rows;
 mod sums;
 mod table;
-mod tally;
 mod trace_order;
 mod whole;
 mod wire;
 
-pub use count::ShardCount;
+pub use count::{ShardCount, ShardTally};
 #[doc(hidden)]
 pub use divide::{OpenPiece, divide_by};
 pub use divide::{Piece, divide, grid_of};
@@ -80,7 +79,6 @@ pub use reader::PieceReader;
 pub use rows::{RowPlace, RowSums, RowTally, ShardRows};
 pub use sums::SliceSums;
 pub use table::{InputTable, Joined};
-pub use tally::ShardTally;
 pub use trace_order::PacketPlace;
 pub use whole::{ShardWhole, WholePart, WholeTally};
 pub use wire::WireFormat;

@@ -2,7 +2,6 @@
 //! or a record of a log to elements. This module knows no filter.
 
 mod batch;
-mod cursor;
 mod extract;
 mod field;
 mod headers;
@@ -12,9 +11,8 @@ mod label;
 mod packet_rows;
 mod query;
 
-pub(crate) use batch::ShardElements;
+pub(crate) use batch::{Cursor, ShardElements};
 pub use batch::{ElementBatch, ElementColumns, Keys};
-pub(crate) use cursor::Cursor;
 pub use extract::Extractor;
 pub use field::{Attribute, Field};
 pub(crate) use field::{all_decided, check_fields, names, plural};

@@ -24,7 +24,6 @@ mod plan;
 mod record;
 mod remaining;
 mod results;
-mod run;
 mod shards;
 mod slots;
 mod sorted;
@@ -46,7 +45,7 @@ pub use record::{Direction, Ended, FlowRecord};
 #[doc(hidden)]
 pub use remaining::{RemainingFlows, RemainingPart};
 pub use results::{EndedFlows, FlowSink, FlowSummary, FlowTotals, Uniqueness};
-pub use run::list;
 #[doc(hidden)]
 pub use sorted::SortedFlows;
+pub use tables::list;
 pub use unique::list_unique;

@@ -6,13 +6,15 @@
 //! gives, and to which shard.
 
 use super::batch::{Arrival, FlowBatch, FlowPacket};
-use super::consumer::{FlowConsumer, Output};
+use super::consumer::{FlowConsumer, Output, read};
 use super::plan::FlowPlan;
+use super::record::Ended;
 use super::remaining::RemainingFlows;
+use super::results::{FlowSink, FlowSummary};
 use super::shards::{Shards, Wait};
 use super::table::{FLOW_BYTES, FlowTable, MOST_FLOWS, bytes_to_join, name_cost};
 use crate::guard::catch_panic;
-use crate::inputs::{RunError, is_read_in_segments};
+use crate::inputs::{RunError, Watch, is_read_in_segments};
 use crate::memory::can_allocate;
 use std::mem;
 use std::sync::Arc;
@@ -301,6 +303,31 @@ fn most_bytes(batch: &FlowBatch) -> u64 {
     batch.rows.flows.len() as u64 * FLOW_BYTES + names.sum::<u64>()
 }
 
+/// Lists the flows of the inputs, which are one trace in time order.
+///
+/// A flow goes to `sink` when it has ended: in no order, but always the same.
+/// [`super::SortedFlows`] puts them in the order of start. Damaged inputs are no error: their
+/// packets up to the damage count, and the summary says what happened.
+///
+/// # Errors
+///
+/// The plan does not hold, or the sink failed.
+pub fn list(
+    plan: &FlowPlan,
+    sink: &mut dyn FlowSink,
+    watch: &dyn Watch,
+) -> Result<FlowSummary, RunError> {
+    plan.check()?;
+    let mut tables = Tables::new(plan);
+    let (inputs, totals) = read(plan, &mut tables, sink, watch)?;
+    let mut output = Output { totals, sink };
+    let last = tables.finish(&mut output)?;
+    let Output { mut totals, sink } = output;
+    totals.end_many(Ended::Input, last.len() as u64);
+    sink.last(last)?;
+    Ok(FlowSummary { inputs, totals, uniqueness: None })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
@@ -309,9 +336,8 @@ mod tests {
     use super::super::community_id::Upper;
     use super::super::key::FlowKey;
     use super::super::plan::LEAST_MEMORY;
-    use super::super::record::{DnsRecord, Ended, FlowRecord};
-    use super::super::results::{FlowSink, FlowTotals};
-    use super::super::run;
+    use super::super::record::{DnsRecord, FlowRecord};
+    use super::super::results::FlowTotals;
     use super::*;
     use crate::decode::Addresses;
     use crate::inputs::Watch;
@@ -539,14 +565,14 @@ mod tests {
         assert!(matches!(Tables::new(&plan(3, 1 << 30)), Tables::Divided(_)));
         for memory_bytes in [1 << 30, LEAST_MEMORY] {
             let mut expected = Listed::default();
-            let one = run::list(&plan(1, memory_bytes), &mut expected, &Nobody).unwrap();
+            let one = super::list(&plan(1, memory_bytes), &mut expected, &Nobody).unwrap();
             assert!(one.totals.dns_messages > 7_000 && one.totals.skipped.len() == 1);
             assert_eq!(one.totals.dns_messages, expected.1.len() as u64);
             let ended = one.totals.ended.of(Ended::Memory);
             assert_eq!(ended > 0, memory_bytes == LEAST_MEMORY);
             for threads in [3, 8] {
                 let mut listed = Listed::default();
-                let many = run::list(&plan(threads, memory_bytes), &mut listed, &Nobody).unwrap();
+                let many = super::list(&plan(threads, memory_bytes), &mut listed, &Nobody).unwrap();
                 assert_eq!(many.totals, one.totals);
                 assert_eq!(listed, expected);
             }

@@ -9,11 +9,7 @@
 
 mod by_slice;
 mod byte_map;
-mod collector;
 mod edges;
-mod exact;
-mod live;
-mod observer;
 mod plan;
 mod recent;
 mod results;
@@ -32,17 +28,14 @@ mod time_slice;
 mod traffic;
 mod whole;
 mod window;
-mod window_rows;
 mod workers;
 
 pub use crate::decode::{Skip, Tunnel};
 pub use crate::guard::Broken;
 pub use crate::inputs::{InputResult, PlanError, RunError, Watch};
 pub(crate) use by_slice::SliceSorter;
+pub(crate) use byte_map::ExactSet;
 pub(crate) use edges::{Cut, Edges};
-pub(crate) use exact::ExactSet;
-#[doc(hidden)]
-pub use observer::Observer;
 pub use plan::{CountPlan, CounterChoice, Slicing};
 pub use results::{
     CombinationResult, CountSummary, Quantiles, SliceResult, SliceSink, Totals, WholeResult,
@@ -54,6 +47,8 @@ pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::Shard;
 pub(crate) use shard_spec::{ShardSpec, SliceCounts};
+#[doc(hidden)]
+pub use slice_pipeline::Observer;
 pub(crate) use slice_pipeline::{PipelineResult, SlicePipeline};
 pub(crate) use slice_set::SliceSet;
 pub(crate) use slice_sum::{ClosedSlice, SliceSum};

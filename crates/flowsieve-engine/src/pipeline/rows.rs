@@ -11,10 +11,10 @@ use super::shard_spec::{ShardTally, SliceCounts};
 use super::slice_sum::{ClosedSlice, SliceSum};
 use super::time_slice::SliceGrid;
 use super::whole::{WholeSums, WholeTally};
-use super::window_rows::WindowRows;
 use crate::elements::ElementColumns;
 use crate::sorted::Sorted;
 use hdrhistogram::Histogram;
+use std::collections::VecDeque;
 use std::io;
 
 /// Rows that wait in memory.
@@ -301,5 +301,42 @@ impl Sums {
             }),
             ..self.totals
         }
+    }
+}
+
+/// The panes of the last window. Panes come in the order of time.
+pub(super) struct WindowRows {
+    panes: u16,
+    grid: SliceGrid,
+    /// Panes with packets: their numbers, packets and elements.
+    held: VecDeque<(i64, u64, u64)>,
+    packets: u64,
+    elements: u64,
+}
+
+impl WindowRows {
+    /// Windows of `panes` panes.
+    pub(super) const fn new(panes: u16, grid: SliceGrid) -> Self {
+        Self { panes, grid, held: VecDeque::new(), packets: 0, elements: 0 }
+    }
+
+    /// Makes the row of pane `index` that of the window that ends with it: its counts are the
+    /// window's already, and its packets become so.
+    pub(super) fn widen(&mut self, index: i64, row: &mut SliceResult) {
+        let first = index.saturating_sub(i64::from(self.panes) - 1);
+        while let Some(&(pane, packets, elements)) = self.held.front()
+            && pane < first
+        {
+            self.held.pop_front();
+            self.packets -= packets;
+            self.elements -= elements;
+        }
+        if row.packets > 0 {
+            self.held.push_back((index, row.packets, row.elements));
+            self.packets += row.packets;
+            self.elements += row.elements;
+        }
+        (row.packets, row.elements) = (self.packets, self.elements);
+        row.start_ns = self.grid.bounds(first).0;
     }
 }

@@ -1,17 +1,15 @@
 //! The run: the inputs, merged by time, go to the sequencer, and its slices to the sink.
 
-use super::collector::Collector;
 use super::edges::{Cut, Edges};
-use super::observer::Observer;
 use super::plan::CountPlan;
 use super::results::{CountSummary, SliceSink, Totals};
 use super::rows::Rows;
 use super::shard_spec::ShardSpec;
-use super::slice_pipeline::SlicePipeline;
+use super::slice_pipeline::{Observer, SlicePipeline};
 #[cfg(doc)]
 use super::traffic::Traffic;
 use super::whole::Whole;
-use super::workers::{Begun, CountStage};
+use super::workers::{Begun, Collector, CountStage};
 use crate::filters::saved::SavedFilter;
 use crate::filters::{FilterSpec, MembershipFilter};
 use crate::inputs::{InputResult, PlanError, RunError, Watch};

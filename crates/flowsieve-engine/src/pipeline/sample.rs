@@ -1,7 +1,7 @@
 //! How many distinct values the combinations of attributes have in captures, and how evenly they
 //! are spread: what a plan rests on.
 
-use super::exact::ExactSet;
+use super::byte_map::ExactSet;
 use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use crate::guard::Broken;
 use crate::hashing::{Digest, Digester};

@@ -3,7 +3,6 @@
 #![allow(clippy::too_many_lines, reason = "a test may tell a long story")]
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use super::collector::Collector;
 use super::edges::{Cut, Edges};
 use super::results::{SliceResult, Totals};
 use super::rows::Rows;
@@ -11,7 +10,7 @@ use super::sequencer::{Sequencer, StageError};
 use super::shard_spec::ShardSpec;
 use super::time_slice::{Align, SliceGrid};
 use super::whole::{Whole, WholeSpec};
-use super::workers::{Begun, CountStage};
+use super::workers::{Begun, Collector, CountStage};
 use crate::decode::Skip;
 use crate::elements::{Cursor, ElementBatch, ElementKind};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec, Sizing};

@@ -1,6 +1,6 @@
 //! One partition of the elements: a counter, an exact set and tallies for each open slice.
 
-use super::exact::ExactSet;
+use super::byte_map::ExactSet;
 use super::shard_spec::{CombinationTally, ShardSpec, ShardTally, SliceCounts};
 use super::whole::Whole;
 use super::window::ShardWindow;

@@ -3,7 +3,7 @@
 //! Counted exactly, in the order of the trace, in a table of bounded size; packets of pairs that
 //! find it full are counted together, and the result says so.
 
-use super::observer::Observer;
+use super::slice_pipeline::Observer;
 use crate::decode::Addresses;
 use crate::elements::{ElementBatch, prefixes};
 use crate::memory::{MEMORY_REFUSED, can_allocate};

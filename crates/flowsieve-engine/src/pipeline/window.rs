@@ -4,8 +4,7 @@
 //! elements of a window are those last seen in one of its panes ([`PaneCounts`]): exactly, by a map
 //! of all elements of the window, and estimated, by a [`SlidingBitmap`].
 
-use super::byte_map::{ByteMap, Put};
-use super::exact::ExactSet;
+use super::byte_map::{ByteMap, ExactSet, Put};
 use super::shard_spec::{ShardSpec, ShardTally, SliceCounts};
 use crate::filters::{Counter, CounterSpec, PaneCounts, SlidingBitmap};
 

@@ -10,8 +10,7 @@
 //! that has an address. An element's digest is that of key and other, and its only attribute is the
 //! digest of the key.
 
-use super::plan::TopPlan;
-use super::question::Question;
+use super::plan::{Question, TopPlan};
 use crate::decode::Addresses;
 use crate::elements::{
     Attribute, ElementBatch, ElementColumns, Field, HeaderFields, HeaderReader, LONGEST_KEY,

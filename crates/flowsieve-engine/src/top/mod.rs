@@ -15,11 +15,9 @@ mod exact;
 mod extract;
 mod observer;
 mod plan;
-mod question;
 mod results;
 mod rows;
 mod run;
-mod stage;
 mod summary;
 mod workers;
 
@@ -28,8 +26,7 @@ pub(crate) use exact::{ExactAnswer, Truth};
 pub(crate) use extract::{Record, Repeats, TopExtractor};
 #[doc(hidden)]
 pub use observer::TopObserver;
-pub use plan::{RankBy, TopPlan};
-pub use question::Question;
+pub use plan::{Question, RankBy, TopPlan};
 pub(crate) use results::order_of_keys;
 pub use results::{Certainty, Exact, Recall, Spread, TopKey, TopSlice, TopSummary};
 pub(crate) use rows::Sums;

@@ -2,8 +2,7 @@
 //! packets that the count reads anyway.
 
 use super::extract::TopExtractor;
-use super::plan::{RankBy, TopPlan};
-use super::question::Question;
+use super::plan::{Question, RankBy, TopPlan};
 use super::results::TopSlice;
 use super::workers::Ranker;
 use crate::decode::Addresses;

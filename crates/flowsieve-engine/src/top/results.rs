@@ -1,7 +1,6 @@
 //! The results of a ranking as plain data.
 
-use super::plan::RankBy;
-use super::question::Question;
+use super::plan::{Question, RankBy};
 use crate::inputs::InputResult;
 use crate::pipeline::Totals;
 use crate::sorted::Item;

@@ -1,6 +1,6 @@
 //! The slices on their way to the sink, in the order of time, and their sums.
 
-use super::question::Question;
+use super::plan::Question;
 use super::results::{Recall, TopSlice, TopSummary};
 use super::workers::MISSED_NAMED;
 use crate::inputs::InputResult;
