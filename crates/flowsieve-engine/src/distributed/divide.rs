@@ -209,9 +209,9 @@ pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
                     Err(_) => {}
                 }
             }
-            first.map_or(0, |first| first.1)
+            first.map(|first| first.1)
         }
-        _ => 0,
+        _ => None,
     };
-    Ok(SliceGrid::new(slicing.width_ns, slicing.align, first_ns))
+    Ok(slicing.grid(first_ns))
 }

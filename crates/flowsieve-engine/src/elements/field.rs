@@ -135,10 +135,7 @@ pub(crate) fn plural(fields: &[Field]) -> String {
     match fields {
         [Field { attribute, prefix: None }] => attribute.plural().to_owned(),
         [Field { attribute, prefix: Some(bits) }] => format!("{}/{bits}", attribute.plural()),
-        _ => {
-            let names: Vec<String> = fields.iter().map(ToString::to_string).collect();
-            format!("({})", names.join(", "))
-        }
+        _ => format!("({})", names(fields).replace(',', ", ")),
     }
 }
 

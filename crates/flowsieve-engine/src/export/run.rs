@@ -7,7 +7,7 @@ use super::sightings::SightingBatchBuilder;
 use super::slices::{Order, Slices};
 use crate::elements::PacketRows;
 use crate::inputs::{BatchBuilder, Feed, InputResult, RunError, Watch};
-use crate::pipeline::{SliceGrid, SliceSet, Slicing};
+use crate::pipeline::{SliceSet, Slicing};
 use crate::trace::TraceBatch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ fn order(
     thread::scope(|scope| {
         let builder = Arc::new(Times);
         let merge = plan.trace.feeds(scope, watch, &builder, plan.ahead(), false);
-        let mut order = Order::new(grid(slicing, merge.first_ns()));
+        let mut order = Order::new(slicing.grid(merge.first_ns()));
         let mut packets_before = 0;
         let (inputs, _) = merge.drain(watch, |_, feed, packets| {
             let first = feed.cursor.packet;
@@ -147,7 +147,7 @@ fn elements_but(
     let mut skips = BTreeMap::new();
     let (inputs, interrupted, mut totals, late) = thread::scope(|scope| {
         let merge = plan.trace.feeds(scope, watch, &builder, plan.ahead(), false);
-        let grid = grid(slicing, merge.first_ns());
+        let grid = slicing.grid(merge.first_ns());
         let mut slices = Slices::new(kind, grid, memory_bytes, disordered, sink);
         let (inputs, interrupted) = merge.drain(watch, |_, feed, packets| {
             let Feed { batch, cursor, .. } = feed;
@@ -183,10 +183,6 @@ fn elements_but(
     totals.packets = packets_before;
     totals.skipped = skips;
     Ok((summary(inputs, totals, interrupted), late))
-}
-
-fn grid(slicing: Slicing, first_ns: Option<i64>) -> SliceGrid {
-    SliceGrid::new(slicing.width_ns, slicing.align, first_ns.unwrap_or(0))
 }
 
 fn summary(inputs: Vec<InputResult>, mut totals: ExportTotals, interrupted: bool) -> ExportSummary {

@@ -1,6 +1,6 @@
 //! The plan of a run: validated choices, no behaviour.
 
-use super::time_slice::Align;
+use super::time_slice::{Align, SliceGrid};
 use super::whole::WholeSpec;
 use crate::elements::{ElementRule, Extractor};
 use crate::filters::saved::SavedFilter;
@@ -32,6 +32,11 @@ impl Slicing {
             self.width_ns.is_none_or(|width| width > 0),
             "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything",
         )
+    }
+
+    /// Numbers the slices of a trace whose first packet has this time, if it has packets.
+    pub(crate) fn grid(self, first_ns: Option<i64>) -> SliceGrid {
+        SliceGrid::new(self.width_ns, self.align, first_ns.unwrap_or(0))
     }
 
     /// Returns how many slices of this many bytes are open at the same time: 8 while they are

@@ -142,7 +142,7 @@ impl<'a> Rows<'a> {
             sums.counts.add(&sum.counts);
             let omitted = maker.make(&sum, is_last.then_some(cut), |index, mut row| {
                 if !is_live {
-                    (row.new, row.new_std_error) = whole.new_elements(Some(index)).best();
+                    (row.new, row.new_std_error) = whole.best(index);
                 }
                 sums.count(&row);
                 row.revised = Some(index) <= last_shown;

@@ -74,11 +74,6 @@ pub(crate) trait Stage {
         Ok(())
     }
 
-    /// Closes a pane without packets, where windows slide.
-    fn pass(&mut self, _number: u64, _pane: ClosedSlice) -> Result<(), StageError> {
-        Ok(())
-    }
-
     /// Discards the elements of the pane in this slot, where windows slide.
     fn discard(&mut self, _slot: usize) -> Result<(), StageError> {
         Ok(())
@@ -102,12 +97,15 @@ pub(crate) trait Stage {
 /// A slice that was closed, and the elements that bring it back, by shard.
 pub(crate) type Recalled = (ClosedSlice, Vec<ElementColumns>);
 
+/// The slot of a pane that nothing came of.
+const NO_SLOT: usize = usize::MAX;
+
 /// A slice that closes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
     /// Closings are numbered 0, 1, 2, …
     pub(crate) number: u64,
-    /// Where the slice was.
+    /// Where the slice was; [`NO_SLOT`] for a pane without packets, where windows slide.
     pub(crate) slot: usize,
     /// Where the following one is, among those that are open.
     pub(crate) next: Option<usize>,
@@ -567,8 +565,8 @@ impl<S: Stage> Sequencer<S> {
             let (start_ns, end_ns) = self.grid.bounds(index);
             let number = self.closings;
             self.closings += 1;
-            let pane = ClosedSlice { index, start_ns, end_ns, packets: 0, elements: 0 };
-            self.stage.pass(number, pane)?;
+            let slice = ClosedSlice { index, start_ns, end_ns, packets: 0, elements: 0 };
+            self.stage.close(Closing { number, slot: NO_SLOT, next: None, slice })?;
         }
         Ok(true)
     }

@@ -133,9 +133,8 @@ impl<M: BatchBuilder<Batch = ElementBatch>> SlicePipeline<'_, M> {
     ) -> (Merge<'scope, Feed<M>>, SliceGrid) {
         let is_live = self.delay_ns.is_some();
         let merge = self.trace.feeds(scope, watch, &self.extractor, self.threads, is_live);
-        let first_ns = merge.first_ns().unwrap_or(0);
-        let Slicing { width_ns, align } = self.slicing;
-        (merge, SliceGrid::new(width_ns, align, first_ns))
+        let grid = self.slicing.grid(merge.first_ns());
+        (merge, grid)
     }
 
     fn sequencer<S: Stage>(&self, grid: SliceGrid, recalls: bool, stage: S) -> Sequencer<S> {

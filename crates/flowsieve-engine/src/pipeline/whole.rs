@@ -358,26 +358,6 @@ struct SampledSlice {
     complete: u64,
 }
 
-/// New elements of a slice, or of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct NewElements {
-    exact: Option<u64>,
-    estimate: Option<Estimate>,
-}
-
-impl NewElements {
-    /// The exact number, else the estimate and its standard error.
-    pub(crate) fn best(self) -> (Option<u64>, Option<f64>) {
-        match (self.exact, self.estimate) {
-            (Some(exact), _) => (Some(exact), None),
-            (None, Some(estimate)) => {
-                (Some(estimate.distinct.round() as u64), Some(estimate.std_error()))
-            }
-            (None, None) => (None, None),
-        }
-    }
-}
-
 /// Selects the entry of one slice, or all entries if `slice` is `None`. Entries are sorted by slice.
 fn of_slice<T>(entries: &[(i64, T)], slice: Option<i64>) -> &[(i64, T)] {
     let Some(slice) = slice else { return entries };
@@ -415,7 +395,7 @@ impl WholeSums {
         if self.shards.is_empty() {
             return None;
         }
-        let NewElements { exact, estimate } = self.new_elements(None);
+        let (exact, estimate) = self.new_elements(None);
         // Those that filters missed in all of their slices are not in the sample.
         let missed = if self.is_complete() { 0.0 } else { self.missed };
         let missed = |estimate: Estimate| most_missed(missed * estimate.distinct);
@@ -429,18 +409,24 @@ impl WholeSums {
         })
     }
 
-    /// Returns the new elements of a slice, or of all of them.
-    pub(crate) fn new_elements(&self, slice: Option<i64>) -> NewElements {
-        let mut found = NewElements {
-            exact: self.has_exact.then_some(0),
-            estimate: self.has_sample.then(Estimate::default),
-        };
+    /// Returns the new elements of a slice: their exact number, else the estimate and its standard
+    /// error.
+    pub(crate) fn best(&self, slice: i64) -> (Option<u64>, Option<f64>) {
+        let (exact, estimate) = self.new_elements(Some(slice));
+        let estimate = estimate.filter(|_| exact.is_none());
+        let rounded = estimate.map(|estimate| estimate.distinct.round() as u64);
+        (exact.or(rounded), estimate.map(Estimate::std_error))
+    }
+
+    /// Returns the new elements of a slice, or of all of them: their exact number and an estimate.
+    fn new_elements(&self, slice: Option<i64>) -> (Option<u64>, Option<Estimate>) {
+        let mut found = (self.has_exact.then_some(0_u64), self.has_sample.then(Estimate::default));
         for shard in &self.shards {
-            if let (Some(sum), Some(exact)) = (&mut found.exact, &shard.exact) {
+            if let (Some(sum), Some(exact)) = (&mut found.0, &shard.exact) {
                 let new = of_slice(exact, slice).iter();
                 *sum = new.fold(*sum, |sum, (_, new)| sum.saturating_add(*new));
             }
-            if let (Some(sum), Some(sample)) = (&mut found.estimate, &shard.sample) {
+            if let (Some(sum), Some(sample)) = (&mut found.1, &shard.sample) {
                 let new = of_slice(&sample.slices, slice).iter();
                 let sampled =
                     new.fold(0_u64, |sum, (_, new)| sum.saturating_add(self.counted(*new)));
@@ -533,10 +519,10 @@ mod tests {
             for slice in 0..20 {
                 let new = earliest.values().filter(|&&first| first == slice).count() as u64;
                 let found = sums.new_elements(Some(slice));
-                prop_assert_eq!(found.exact, Some(new));
-                estimates += found.estimate.unwrap().distinct as u64;
+                prop_assert_eq!(found.0, Some(new));
+                estimates += found.1.unwrap().distinct as u64;
                 if places == 1024 {
-                    prop_assert_eq!(found.estimate.unwrap().distinct as u64, new);
+                    prop_assert_eq!(found.1.unwrap().distinct as u64, new);
                 }
             }
             prop_assert_eq!(Some(estimates as f64), result.estimate);

@@ -19,9 +19,6 @@ use std::thread::Scope;
 /// Closings whose tallies may be outstanding before the sequencer waits for them.
 const MAX_OUTSTANDING: usize = 64;
 
-/// The slot of a pane of which nothing came.
-const NO_SLOT: usize = usize::MAX;
-
 /// A task for one of a worker's shards.
 pub(super) struct Task {
     /// Number of the shard among those of the worker.
@@ -136,21 +133,6 @@ impl<'a> CountStage<'a> {
         Ok(self.workers.push(shard % workers, task)?)
     }
 
-    /// Asks all shards for their tallies of a slice.
-    fn close_slice(
-        &mut self,
-        closing: u64,
-        slot: usize,
-        slice: ClosedSlice,
-    ) -> Result<(), StageError> {
-        self.collector.announce(closing, slice);
-        for number in 0..self.shards {
-            let order = Order::Close { number, closing, index: slice.index };
-            self.give(number, slot, order)?;
-        }
-        self.collect(MAX_OUTSTANDING)
-    }
-
     /// Collects the tallies that have come, and waits for more while `outstanding` or more closings
     /// lack some.
     fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
@@ -199,12 +181,13 @@ impl<'a> Stage for CountStage<'a> {
     }
 
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
-        let Closing { number, slot, slice, .. } = closing;
-        self.close_slice(number, slot, slice)
-    }
-
-    fn pass(&mut self, number: u64, slice: ClosedSlice) -> Result<(), StageError> {
-        self.close_slice(number, NO_SLOT, slice)
+        let Closing { number: closing, slot, slice, .. } = closing;
+        self.collector.announce(closing, slice);
+        for number in 0..self.shards {
+            let order = Order::Close { number, closing, index: slice.index };
+            self.give(number, slot, order)?;
+        }
+        self.collect(MAX_OUTSTANDING)
     }
 
     fn discard(&mut self, slot: usize) -> Result<(), StageError> {

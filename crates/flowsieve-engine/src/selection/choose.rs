@@ -41,10 +41,6 @@ impl Choose {
     fn choose_times(&self, times_ns: impl Iterator<Item = i64>, chosen: &mut Vec<bool>) {
         let mut times_ns = times_ns.peekable();
         let Some(&first_ns) = times_ns.peek() else { return };
-        if self.selection.from.is_none() && self.selection.to.is_none() {
-            chosen.extend(times_ns.map(|_| true));
-            return;
-        }
         let Range { start, end } = *self.range(first_ns);
         // The latest time of all is outside only if the range has an end.
         let to_the_end = self.selection.to.is_none();
