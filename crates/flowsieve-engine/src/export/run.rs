@@ -167,9 +167,7 @@ fn elements_but(
                 while let Some(sighting) = sightings.all.get(cursor.rows)
                     && sighting.packet as usize == number
                 {
-                    let name = sighting.question.map(|(_, name)| name as usize);
-                    let name = name.map(|name| sightings.names.get(name));
-                    slices.push(goal, time_ns, sighting, name)?;
+                    slices.push(goal, sighting.seen(time_ns, &sightings.names))?;
                     cursor.rows += 1;
                 }
             }
