@@ -23,7 +23,6 @@ mod shard;
 mod shard_spec;
 mod slice_pipeline;
 mod slice_set;
-mod slice_sum;
 mod time_slice;
 mod traffic;
 mod whole;
@@ -46,12 +45,11 @@ pub use run::{CountExtras, count};
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::Shard;
-pub(crate) use shard_spec::{ShardSpec, SliceCounts};
+pub(crate) use shard_spec::{ClosedSlice, ShardSpec, SliceCounts, SliceSum};
 #[doc(hidden)]
 pub use slice_pipeline::Observer;
 pub(crate) use slice_pipeline::{PipelineResult, SlicePipeline};
 pub(crate) use slice_set::SliceSet;
-pub(crate) use slice_sum::{ClosedSlice, SliceSum};
 pub use time_slice::{Align, SliceGrid};
 pub(crate) use time_slice::{OpenSlices, Place};
 #[doc(hidden)]

@@ -5,7 +5,7 @@
 //! bring it back. They wait in temporary files, whose first bytes are in memory, and which
 //! are gone when nothing in them is needed.
 
-use super::slice_sum::{ClosedSlice, SliceSum};
+use super::shard_spec::{ClosedSlice, SliceSum};
 use crate::elements::ElementColumns;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

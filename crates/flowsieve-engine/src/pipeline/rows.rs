@@ -7,8 +7,7 @@
 use super::edges::{Cut, Edges};
 use super::recent::{Journal, Recent};
 use super::results::{Quantiles, SliceResult, SliceSink, Totals};
-use super::shard_spec::{ShardTally, SliceCounts};
-use super::slice_sum::{ClosedSlice, SliceSum};
+use super::shard_spec::{ClosedSlice, ShardTally, SliceCounts, SliceSum};
 use super::time_slice::SliceGrid;
 use super::whole::{WholeSums, WholeTally};
 use crate::elements::ElementColumns;

@@ -3,8 +3,8 @@
 
 use super::by_slice::SlicePackets;
 use super::results::Totals;
+use super::shard_spec::ClosedSlice;
 use super::slice_set::SliceSet;
-use super::slice_sum::ClosedSlice;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
 use crate::elements::{Cursor, ElementBatch, ElementColumns, ShardElements};
 use crate::guard::{Broken, WorkerPanicked};

@@ -6,8 +6,7 @@
 use super::rows::Rows;
 use super::sequencer::{Closing, Recalled, Stage, StageError};
 use super::shard::Shard;
-use super::shard_spec::{ShardSpec, ShardTally};
-use super::slice_sum::{ClosedSlice, SliceSum};
+use super::shard_spec::{ClosedSlice, ShardSpec, ShardTally, SliceSum};
 use super::whole::Whole;
 use crate::elements::ElementColumns;
 use crate::filters::MembershipFilter;
