@@ -150,11 +150,25 @@ impl Approximate {
         self.turn += turns.min(TURNS);
         let is_over = |part: &Part| self.turn - part.turn >= TURNS;
         let kept = self.parts.iter().position(is_over);
-        // Their memory is free for the next one.
-        self.parts.truncate(kept.unwrap_or(self.parts.len()));
+        let over = self.parts.split_off(kept.unwrap_or(self.parts.len()));
         let wanted = most.unwrap_or(0).div_ceil(PACKETS_A_LINE).next_power_of_two();
-        let lines = self.given(wanted.max(LEAST_LINES).min(self.most_lines));
-        self.add(Part::new(lines, self.turn));
+        let lines = wanted.max(LEAST_LINES).min(self.most_lines);
+        // Memory that is there already.
+        let same = over.into_iter().find(|part| part.lines == lines);
+        let part = match same {
+            Some(mut part) => {
+                part.filter.clear();
+                Part {
+                    filter: part.filter,
+                    packets: 0,
+                    room: lines * PACKETS_A_LINE,
+                    turn: self.turn,
+                    ..part
+                }
+            }
+            None => Part::new(lines.min(self.given(lines)), self.turn),
+        };
+        self.add(part);
         let whole = i64::try_from(turns.saturating_mul(self.turn_width)).unwrap_or(i64::MAX);
         self.began = Some(if stamp < began { stamp } else { began.saturating_add(whole) });
     }
