@@ -9,7 +9,7 @@ use super::document::{Block, Document, TableView};
 use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
 use super::number::{grouped, or_dash, short_percent};
-use super::over_time::{Place, caption, curve, leaves_out};
+use super::over_time::OverTime;
 use super::run_view::{inputs_table, packets_read, problems};
 use super::traffic_page::{skipped, who_talks};
 use crate::comparison::{Contender, CountKind, Entry};
@@ -150,40 +150,33 @@ impl CompareReport<'_> {
     fn over_time(&self, size: u64) -> Option<Figure> {
         let (comparison, kind) = (self.comparison, self.main_kind());
         let slices = &comparison.slices;
-        let leaves_out = leaves_out(slices.iter().map(|slice| slice.partial));
-        let curve_of = |name: &str, style: SeriesStyle, numbers: Vec<Option<[f64; 3]>>| {
-            let places = slices.iter().zip(&numbers).map(|(slice, number)| Place {
-                start_ns: slice.start_ns,
-                end_ns: slice.end_ns,
-                value: number.map(|[_, value, _]| value),
-                errors: number.map_or([0.0; 2], |[low, value, high]| [value - low, high - value]),
-                partial: slice.partial,
-            });
-            curve(name, style, places, 1)
-        };
-        let exact = slices.iter().map(|slice| Some([slice.exact? as f64; 3]));
-        let mut series = vec![curve_of("exact", SeriesStyle::Reference, exact.collect())];
-        let of_size = comparison.entries.iter().filter(|entry| entry.size == size);
-        for entry in of_size.filter(|entry| comparison.errors(entry, kind).is_some()) {
-            let ranges = (0..slices.len()).map(|slice| {
-                slices[slice].exact?;
-                range_and_median(entry, kind, slice)
-            });
-            series.push(curve_of(entry.contender.name(), SeriesStyle::Band, ranges.collect()));
-        }
         if slices.len() < 2 {
             return None;
+        }
+        let x = Axis::time("beginning of the slice", self.plan.trace.selection.zone);
+        let places = slices.iter().map(|it| (it.start_ns, it.end_ns, it.partial));
+        let time = OverTime::new(x, places, 1);
+        let exact = slices.iter().map(|slice| (slice.exact.map(|n| n as f64), [0.0; 2]));
+        let mut series = vec![time.curve("exact", SeriesStyle::Reference, exact)];
+        let of_size = comparison.entries.iter().filter(|entry| entry.size == size);
+        for entry in of_size.filter(|entry| comparison.errors(entry, kind).is_some()) {
+            let values = slices.iter().enumerate().map(|(number, slice)| {
+                let range = slice.exact.and_then(|_| range_and_median(entry, kind, number));
+                range.map_or((None, [0.0; 2]), |[low, middle, high]| {
+                    (Some(middle), [middle - low, high - middle])
+                })
+            });
+            series.push(time.curve(entry.contender.name(), SeriesStyle::Band, values));
         }
         let elements = self.plan.rule.kind.plural();
         let text = format!(
             "Median of the {} over the seeds, in the band from the lowest to the highest. The grey line is the exact count.",
             kind.words()
         );
-        let x = Axis::time("beginning of the slice", self.plan.trace.selection.zone);
-        let drawing = Drawing::lines(x, Axis::new(&*elements, Scale::Count), series);
         let title =
             format!("Distinct {elements} by {}, {} each", slice_word(self.plan), self.size(size));
-        Some(Figure::new("counts-over-time", title, caption(text, leaves_out), drawing))
+        let y = Axis::new(&*elements, Scale::Count);
+        Some(time.figure("counts-over-time", title, text, y, series))
     }
 
     /// The difference between the errors of the pair in each slice, against the load.

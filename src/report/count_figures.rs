@@ -3,7 +3,7 @@
 use super::count_combinations::CountDesign;
 use super::figure::{Axis, Drawing, Figure, Scale, Series as Curve, SeriesStyle};
 use super::number::grouped;
-use super::over_time::{self, Place, curve, leaves_out};
+use super::over_time::{self, OverTime, Value};
 use crate::pipeline::{CombinationResult, SliceResult};
 use crate::zone::Zone;
 use hdrhistogram::Histogram;
@@ -15,8 +15,15 @@ const BARS: u64 = 16;
 /// Number of curves that colours can tell apart.
 const COLOURS: usize = 8;
 
-/// A value of a slice, and its standard error.
-type Value = (Option<f64>, Option<f64>);
+/// A value of a slice with its standard error, if it has one.
+fn value(value: Option<f64>, std_error: Option<f64>) -> Value {
+    (value, [std_error.unwrap_or(0.0); 2])
+}
+
+/// A count of a slice.
+fn count(number: Option<u64>) -> Value {
+    value(number.map(|n| n as f64), None)
+}
 
 /// The slices of the figures over time, and their names.
 pub(super) struct Series<'a> {
@@ -35,9 +42,9 @@ pub(super) struct Series<'a> {
 impl Series<'_> {
     /// Exact, estimate and raw count.
     pub(super) fn counts(&self) -> Figure {
-        let exact = |slice: &SliceResult| (slice.exact.map(|n| n as f64), None);
-        let estimate = |slice: &SliceResult| (slice.estimate, slice.std_error);
-        let raw = |slice: &SliceResult| (slice.first.map(|n| n as f64), None);
+        let exact = |slice: &SliceResult| count(slice.exact);
+        let estimate = |slice: &SliceResult| value(slice.estimate, slice.std_error);
+        let raw = |slice: &SliceResult| count(slice.first);
         let exact = self.has_exact.then(|| self.curve("exact", SeriesStyle::Reference, exact));
         let by_filter = if self.has_filter { self.by_filter(estimate, raw) } else { Vec::new() };
         let series = exact.into_iter().chain(by_filter).collect();
@@ -57,7 +64,7 @@ impl Series<'_> {
         let (plural, slice) = (&self.plural, self.slice);
         let title = format!("Distinct {plural} in each {slice}");
         let y = Axis::new(format!("distinct {plural} a {slice}"), Scale::Count);
-        self.figure("elements-over-time", title, caption.join(" "), y, series)
+        self.time().figure("elements-over-time", title, caption.join(" "), y, series)
     }
 
     fn has_estimate(&self) -> bool {
@@ -72,8 +79,8 @@ impl Series<'_> {
     /// such counts.
     fn by_filter(
         &self,
-        estimate: impl Fn(&SliceResult) -> Value + Clone,
-        raw: impl Fn(&SliceResult) -> Value + Clone,
+        estimate: impl Fn(&SliceResult) -> Value,
+        raw: impl Fn(&SliceResult) -> Value,
     ) -> Vec<Curve> {
         let (has_estimate, line) = (self.has_estimate(), SeriesStyle::Line);
         let raw_style = if has_estimate { SeriesStyle::Dashed } else { line };
@@ -87,45 +94,43 @@ impl Series<'_> {
         if !self.slices.iter().any(|slice| error_of(slice).is_some()) {
             return None;
         }
-        let estimate = |slice: &SliceResult| (slice.rel_error(), None);
-        let series = self.by_filter(estimate, |slice| (first_error_of(slice), None));
+        let estimate = |slice: &SliceResult| value(slice.rel_error(), None);
+        let series = self.by_filter(estimate, |slice| value(first_error_of(slice), None));
         let text = format!("Error of each {}'s count, as a share of the exact count.", self.slice);
         let y = Axis::new("relative error", Scale::Percent);
-        Some(self.figure("error-over-time", "How far from exact".to_owned(), text, y, series))
+        Some(self.time().figure("error-over-time", "How far from exact", text, y, series))
     }
 
     /// Packets and elements.
     pub(super) fn packets(&self) -> Figure {
-        let mut series = vec![
-            self.curve("packets", SeriesStyle::Line, |slice| (Some(slice.packets as f64), None)),
-        ];
+        let packets = |slice: &SliceResult| count(Some(slice.packets));
+        let elements = |slice: &SliceResult| count(Some(slice.elements));
+        let mut series = vec![self.curve("packets", SeriesStyle::Line, packets)];
         if self.slices.iter().any(|slice| slice.packets != slice.elements) {
-            series.push(self.curve("elements, repeats included", SeriesStyle::Dashed, |slice| {
-                (Some(slice.elements as f64), None)
-            }));
+            series.push(self.curve("elements, repeats included", SeriesStyle::Dashed, elements));
         }
         let title = format!("Packets in each {}", self.slice);
         let y = Axis::new(format!("packets a {}", self.slice), Scale::Count);
-        self.figure("packets-over-time", title, String::new(), y, series)
+        self.time().figure("packets-over-time", title, "", y, series)
     }
 
     /// The counts of the first [`COLOURS`] combinations.
     pub(super) fn combinations(&self, design: &CountDesign) -> Option<Figure> {
         let names = design.combinations.iter().map(|names| names.join(","));
-        let count = |slice: &SliceResult, index: usize| slice.combinations.get(index).copied();
+        let of = |slice: &SliceResult, index: usize| slice.combinations.get(index).copied();
         let curves = names.enumerate().filter_map(|(index, name)| {
             let has = |has: fn(&CombinationResult) -> bool| {
-                self.slices.iter().filter_map(|slice| count(slice, index)).any(|count| has(&count))
+                self.slices.iter().filter_map(|slice| of(slice, index)).any(|count| has(&count))
             };
-            let value = |slice: &SliceResult| count(slice, index).unwrap_or_default();
+            let result = |slice: &SliceResult| of(slice, index).unwrap_or_default();
             if has(|count| count.estimate.is_some()) {
                 return Some(self.curve(&name, SeriesStyle::Line, |slice| {
-                    (value(slice).estimate, value(slice).std_error)
+                    value(result(slice).estimate, result(slice).std_error)
                 }));
             }
             has(|count| count.first.is_some()).then(|| {
                 self.curve(&format!("{name}, lower bound"), SeriesStyle::Dashed, |slice| {
-                    (value(slice).first.map(|n| n as f64), None)
+                    count(result(slice).first)
                 })
             })
         });
@@ -147,22 +152,13 @@ impl Series<'_> {
             _ => "Distinct values of combinations in each slice".to_owned(),
         };
         let y = Axis::new("distinct values a slice", Scale::Count);
-        Some(self.figure("combinations-over-time", title, caption.join(" "), y, series))
+        Some(self.time().figure("combinations-over-time", title, caption.join(" "), y, series))
     }
 
-    /// A figure over time.
-    fn figure(
-        &self,
-        name: &str,
-        title: String,
-        caption: String,
-        y: Axis,
-        series: Vec<Curve>,
-    ) -> Figure {
-        let leaves_out = leaves_out(self.slices.iter().map(|slice| slice.partial));
+    fn time(&self) -> OverTime {
         let x = Axis::time(&format!("beginning of the {}", self.slice), self.zone);
-        let caption = over_time::caption(caption, leaves_out);
-        Figure::new(name, title, caption, Drawing::lines(x, y, series))
+        let places = self.slices.iter().map(|it| (it.start_ns, it.end_ns, it.partial));
+        OverTime::new(x, places, self.seen.div_ceil(self.slices.len().max(1) as u64))
     }
 
     /// A value of each slice.
@@ -170,20 +166,9 @@ impl Series<'_> {
         &self,
         name: &str,
         style: SeriesStyle,
-        value: impl Fn(&SliceResult) -> Value + Clone,
+        value: impl Fn(&SliceResult) -> Value,
     ) -> Curve {
-        let places = self.slices.iter().map(|slice| {
-            let (value, std_error) = value(slice);
-            Place {
-                start_ns: slice.start_ns,
-                end_ns: slice.end_ns,
-                value,
-                errors: [std_error.unwrap_or(0.0); 2],
-                partial: slice.partial,
-            }
-        });
-        let each = self.seen.div_ceil(self.slices.len().max(1) as u64);
-        curve(name, style, places, each)
+        self.time().curve(name, style, self.slices.iter().map(value))
     }
 }
 

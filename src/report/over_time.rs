@@ -1,17 +1,24 @@
 //! Curves over time.
 
-use super::figure::{Point, Series, SeriesStyle};
+use super::figure::{Axis, Drawing, Figure, Point, Series, SeriesStyle};
 
-/// The value of a slice.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub(super) start_ns: i64,
-    pub(super) end_ns: i64,
-    pub(super) value: Option<f64>,
-    /// Lengths of its error bar, down and up.
-    pub(super) errors: [f64; 2],
-    /// The capture covers the slice only in part.
-    pub(super) partial: bool,
+/// The beginning and the end of a slice, and whether the capture covers it only in part.
+pub(super) type Place = (i64, i64, bool);
+
+/// The value of a slice, and the lengths of its error bar, down and up.
+pub(super) type Value = (Option<f64>, [f64; 2]);
+
+/// Slices in the order of time, for figures of their values.
+#[derive(Debug)]
+pub(super) struct OverTime {
+    x: Axis,
+    places: Vec<Place>,
+    /// Curves leave out partial slices: some slices are partial, but not all.
+    leaves_out: bool,
+    /// The longest time without slices that is no gap, in nanoseconds.
+    widest: i64,
+    /// Curves lie one below the other.
+    pub(super) strips: bool,
 }
 
 /// Adds a remark to a caption if curves leave out partial slices.
@@ -25,44 +32,54 @@ pub(super) fn caption(mut text: String, leaves_out: bool) -> String {
     text
 }
 
-/// Whether curves leave out partial slices: some slices are partial, but not all.
-pub(super) fn leaves_out(partial: impl Iterator<Item = bool> + Clone) -> bool {
-    partial.clone().any(|partial| partial) && partial.into_iter().any(|partial| !partial)
-}
-
-/// A value of each slice at its beginning, with a gap where there are no slices. `each` is the
-/// number of slices that each place stands for after thinning out.
-pub(super) fn curve(
-    name: &str,
-    style: SeriesStyle,
-    places: impl Iterator<Item = Place> + Clone,
-    each: u64,
-) -> Series {
-    let widths = places.clone().map(|s| s.end_ns.saturating_sub(s.start_ns));
-    let width = widths.max().unwrap_or(0);
-    // Up to 60 empty slices are listed, and thinning out leaves no gaps.
-    let widest = match each {
-        0 | 1 => width / 2,
-        _ => width.saturating_mul((60 * each).min(1 << 40) as i64),
-    };
-    let leaves_out = leaves_out(places.clone().map(|place| place.partial));
-    let mut points = Vec::new();
-    let mut end: Option<i64> = None;
-    for place in places {
-        if let Some(end) = end
-            && place.start_ns.saturating_sub(end) > widest
-        {
-            points.push(Point::new(seconds(end), f64::NAN));
-        }
-        end = Some(place.end_ns);
-        let value = place.value.filter(|_| !(leaves_out && place.partial));
-        points.push(Point {
-            x: seconds(place.start_ns),
-            y: value.unwrap_or(f64::NAN),
-            errors: place.errors,
-        });
+impl OverTime {
+    /// `each` is the number of slices that each place stands for after thinning out.
+    pub(super) fn new(x: Axis, places: impl Iterator<Item = Place>, each: u64) -> Self {
+        let places: Vec<Place> = places.collect();
+        let widths = places.iter().map(|(start, end, _)| end.saturating_sub(*start));
+        let width = widths.max().unwrap_or(0);
+        // Up to 60 empty slices are listed, and thinning out leaves no gaps.
+        let widest = match each {
+            0 | 1 => width / 2,
+            _ => width.saturating_mul((60 * each).min(1 << 40) as i64),
+        };
+        let has = |partial: bool| places.iter().any(|place| place.2 == partial);
+        Self { x, leaves_out: has(true) && has(false), places, widest, strips: false }
     }
-    Series { name: name.to_owned(), points, style }
+
+    /// A value of each slice at its beginning, with a gap where there are no slices.
+    pub(super) fn curve(
+        &self,
+        name: &str,
+        style: SeriesStyle,
+        values: impl Iterator<Item = Value>,
+    ) -> Series {
+        let mut points = Vec::new();
+        let mut last_end = i64::MAX;
+        for (&(start, end, partial), (value, errors)) in self.places.iter().zip(values) {
+            if start.saturating_sub(last_end) > self.widest {
+                points.push(Point::new(seconds(last_end), f64::NAN));
+            }
+            last_end = end;
+            let value = value.filter(|_| !(self.leaves_out && partial));
+            points.push(Point { x: seconds(start), y: value.unwrap_or(f64::NAN), errors });
+        }
+        Series { name: name.to_owned(), points, style }
+    }
+
+    /// A figure of these curves.
+    pub(super) fn figure(
+        &self,
+        name: &str,
+        title: impl Into<String>,
+        text: impl Into<String>,
+        y: Axis,
+        series: Vec<Series>,
+    ) -> Figure {
+        let (x, panels) = (self.x.clone(), vec![(String::new(), series)]);
+        let drawing = Drawing::Lines { x, y, panels, strips: self.strips };
+        Figure::new(name, title, caption(text.into(), self.leaves_out), drawing)
+    }
 }
 
 fn seconds(ns: i64) -> f64 {
@@ -72,18 +89,18 @@ fn seconds(ns: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::figure::Scale;
+
+    fn curve_of(places: &[Place], each: u64) -> Series {
+        let time = OverTime::new(Axis::new("x", Scale::Linear), places.iter().copied(), each);
+        time.curve("a", SeriesStyle::Line, places.iter().map(|_| (Some(1.0), [0.0; 2])))
+    }
 
     #[test]
     fn a_curve_breaks_where_there_are_no_slices() {
-        let place = |start_ns| Place {
-            start_ns,
-            end_ns: start_ns + 10,
-            value: Some(1.0),
-            errors: [0.0; 2],
-            partial: false,
-        };
         let gaps = |each| {
-            let series = curve("a", SeriesStyle::Line, [0, 10, 50].map(place).into_iter(), each);
+            let places = [0, 10, 50].map(|start| (start, start + 10, false));
+            let series = curve_of(&places, each);
             series.points.iter().filter(|p| p.y.is_nan()).count()
         };
         assert_eq!(gaps(1), 1);
@@ -92,15 +109,9 @@ mod tests {
 
     #[test]
     fn a_curve_leaves_out_partial_slices_unless_there_are_no_others() {
-        let place = |start_ns, partial| Place {
-            start_ns,
-            end_ns: start_ns + 10,
-            value: Some(1.0),
-            errors: [0.0; 2],
-            partial,
-        };
+        let place = |start, partial| (start, start + 10, partial);
         let drawn = |places: &[Place]| {
-            let series = curve("a", SeriesStyle::Line, places.iter().copied(), 1);
+            let series = curve_of(places, 1);
             series.points.iter().map(|point| !point.y.is_nan()).collect::<Vec<_>>()
         };
         let whole = [place(0, true), place(10, false), place(20, true)];

@@ -3,10 +3,10 @@
 //! A bounded number of slices is kept: in each part of the time the one with the most pairs.
 
 use super::document::{Block, Document, TableView};
-use super::figure::{Axis, Drawing, Figure, Scale, Series, SeriesStyle};
+use super::figure::{Axis, Drawing, Figure, Scale, SeriesStyle};
 use super::heading::Heading;
 use super::number::{grouped, rounded, time};
-use super::over_time::{Place, caption, curve, leaves_out};
+use super::over_time::OverTime;
 use super::run_view::{captures, inputs_table, problems};
 use super::selection::zone_words;
 use super::sparkline::Sparkline;
@@ -193,17 +193,6 @@ impl TopPage {
         self.kept.iter().map(number).collect()
     }
 
-    fn curve(&self, name: &str, numbers: &[f64]) -> Series {
-        let places = self.kept.iter().zip(numbers).map(|(slice, &number)| Place {
-            start_ns: slice.start_ns,
-            end_ns: slice.end_ns,
-            value: Some(number),
-            errors: [0.0; 2],
-            partial: slice.partial,
-        });
-        curve(name, SeriesStyle::Line, places, self.each)
-    }
-
     fn over_time(&self, plan: &TopPlan, ranked: &[(String, f64, u64)]) -> Vec<Block> {
         let drawn = &ranked[..ranked.len().min(DRAWN)];
         let numbers: Vec<Vec<f64>> = drawn.iter().map(|(key, ..)| self.series(key)).collect();
@@ -213,13 +202,12 @@ impl TopPage {
             (slice.pairs - drawn).max(0.0)
         });
         let rest: Vec<f64> = rest.collect();
-        let leaves_out = leaves_out(self.kept.iter().map(|slice| slice.partial));
-        let figure = |name: &str, title: String, text: &str, label: String, series| {
-            let x = Axis::time("beginning of the slice", plan.trace.selection.zone);
-            let y = Axis::new(label, Scale::Count);
-            let panels = vec![(String::new(), series)];
-            let drawing = Drawing::Lines { x, y, panels, strips: true };
-            Block::Figure(Figure::new(name, title, caption(text.into(), leaves_out), drawing))
+        let x = Axis::time("beginning of the slice", plan.trace.selection.zone);
+        let places = self.kept.iter().map(|it| (it.start_ns, it.end_ns, it.partial));
+        let mut time = OverTime::new(x, places, self.each);
+        time.strips = true;
+        let curve = |name: &str, numbers: &[f64]| {
+            time.curve(name, SeriesStyle::Line, numbers.iter().map(|n| (Some(*n), [0.0; 2])))
         };
         let mut blocks = vec![Block::Section("Over time".into())];
         if self.each > 1 {
@@ -228,33 +216,32 @@ impl TopPage {
                 grouped(self.each)
             )));
         }
-        let curves = drawn.iter().zip(&numbers);
-        let curves: Vec<Series> =
-            curves.map(|((key, ..), numbers)| self.curve(key, numbers)).collect();
         if !drawn.is_empty() {
-            blocks.push(figure(
+            let curves = drawn.iter().zip(&numbers).map(|((key, ..), of_key)| curve(key, of_key));
+            blocks.push(Block::Figure(time.figure(
                 "keys-over-time",
                 format!("The {} largest keys over time", drawn.len()),
                 "One scale for all. A curve has a gap where its key is not among those listed.",
-                format!("{} of the key", ranked_number(plan)),
-                curves,
-            ));
+                Axis::new(format!("{} of the key", ranked_number(plan)), Scale::Count),
+                curves.collect(),
+            )));
         }
-        blocks.push(figure(
+        let (text, label) = match plan.rank_by {
+            RankBy::Distinct => (
+                "Distinct pairs of a key and another value, but for those of the curves above.",
+                "distinct pairs".to_owned(),
+            ),
+            RankBy::Packets | RankBy::Bytes => {
+                ("All but those of the curves above.", ranked_number(plan))
+            }
+        };
+        blocks.push(Block::Figure(time.figure(
             "others-over-time",
-            "All other keys together".into(),
-            match plan.rank_by {
-                RankBy::Distinct => {
-                    "Distinct pairs of a key and another value, but for those of the curves above."
-                }
-                RankBy::Packets | RankBy::Bytes => "All but those of the curves above.",
-            },
-            match plan.rank_by {
-                RankBy::Distinct => "distinct pairs".into(),
-                RankBy::Packets | RankBy::Bytes => ranked_number(plan),
-            },
-            vec![self.curve("all other keys", &rest)],
-        ));
+            "All other keys together",
+            text,
+            Axis::new(label, Scale::Count),
+            vec![curve("all other keys", &rest)],
+        )));
         blocks
     }
 
