@@ -11,7 +11,7 @@ use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::sparkline::Sparkline;
 use super::table_columns::{RowTable, TableColumns};
-use super::terminal::{self, TerminalStyle};
+use super::terminal::TerminalStyle;
 use crate::pipeline::{CountSummary, SliceResult, Totals};
 use std::io::{self, Write};
 use std::iter::once;
@@ -22,6 +22,8 @@ pub(super) struct CountTable<W: Write> {
     pub(super) table: RowTable<W, SliceResult>,
     parameters: CountParameters,
     series: Sparkline,
+    /// Columns of the terminal.
+    room: Option<usize>,
     last_end_ns: Option<i64>,
     seen: Seen,
 }
@@ -59,6 +61,7 @@ impl<W: Write> CountTable<W> {
             table: RowTable::begin(out, &title(parameters), shown_columns(parameters), style)?,
             parameters: parameters.clone(),
             series: Sparkline::default(),
+            room: style.width,
             last_end_ns: None,
             seen: Seen::default(),
         })
@@ -82,24 +85,19 @@ impl<W: Write> CountTable<W> {
         self.table.row(row)
     }
 
-    pub(super) fn finish(mut self, summary: &CountSummary) -> io::Result<W> {
-        let totals = &summary.totals;
-        self.table.finish(&sums(totals, &self.parameters))?;
-        let RowTable { mut out, style, .. } = self.table;
-        let before = format!("{} over time: ", self.parameters.elements());
-        let room = style.width.map(|width| width.saturating_sub(before.chars().count()));
-        let line = self.series.draw(room);
-        if !line.is_empty() {
-            writeln!(out, "{before}{line}")?;
-        }
+    pub(super) fn finish(self, summary: &CountSummary) -> io::Result<W> {
+        let (totals, parameters) = (&summary.totals, &self.parameters);
+        let before = format!("{} over time: ", parameters.elements());
+        let line =
+            self.series.draw(self.room.map(|room| room.saturating_sub(before.chars().count())));
         let mut document = Document::default();
-        document.terminal(quantiles(totals, &self.parameters).map(Block::Sentence));
-        document.terminal(remarks(&totals.combinations).map(Block::Sentence));
-        document.terminal(
-            shortcomings(&summary.inputs, totals.interrupted).into_iter().map(Block::Warning),
-        );
-        document.terminal(closing(&self.parameters, summary, self.seen));
-        terminal::write(&document, style, out)
+        let line = Some(line).filter(|line| !line.is_empty()).map(|line| before + &line);
+        let said = line.into_iter().chain(quantiles(totals, parameters));
+        document.terminal(said.chain(remarks(&totals.combinations)).map(Block::Sentence));
+        let shortcomings = shortcomings(&summary.inputs, totals.interrupted);
+        document.terminal(shortcomings.into_iter().map(Block::Warning));
+        document.terminal(closing(parameters, summary, self.seen));
+        self.table.finish(&sums(totals, parameters), &document)
     }
 }
 

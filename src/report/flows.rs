@@ -9,7 +9,7 @@ use super::rows::Writer;
 use super::run_view::{reasons, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::table_columns::RowTable;
-use super::terminal::{self, TerminalStyle};
+use super::terminal::TerminalStyle;
 use crate::decode::Tunnel;
 use crate::flows::{Ended, FlowOrder, FlowRecord, FlowSink, FlowSummary, RemainingFlows};
 use crate::selection::Selection;
@@ -26,7 +26,8 @@ const CHECKED_ROWS: usize = 64;
 /// Writes a list of flows.
 #[derive(Debug)]
 pub struct FlowReport<W: Write> {
-    writer: Writer<FlowTable<W>, ParallelWriter<W, FlowRecord>>,
+    writer: Writer<RowTable<W, FlowRecord>, ParallelWriter<W, FlowRecord>>,
+    selection: Selection,
     /// Time of the last flush, if the list is a stream.
     flushed: Option<Instant>,
 }
@@ -43,15 +44,17 @@ impl<W: Write> FlowReport<W> {
         style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
+        let columns = flow_columns(parameters.shape(), parameters.names);
+        let selection = parameters.plan.trace.selection.clone();
         let writer = if format.is_table() {
-            Writer::Table(Box::new(FlowTable::begin(out, parameters, style)?))
+            let columns = columns.in_zone(selection.zone);
+            Writer::Table(Box::new(RowTable::begin(out, &title(parameters), columns, style)?))
         } else {
-            let columns = flow_columns(parameters.shape(), parameters.names);
             let frame = frame(parameters);
             let rows = ParallelWriter::begin(format, frame, columns, CHECKED_ROWS, out)?;
             Writer::Rows(Box::new(rows))
         };
-        Ok(Self { writer, flushed: parameters.unique.then(Instant::now) })
+        Ok(Self { writer, selection, flushed: parameters.unique.then(Instant::now) })
     }
 
     /// Encodes rows in this many threads, for lists that are no streams. No byte depends on them.
@@ -71,7 +74,7 @@ impl<W: Write> FlowReport<W> {
     /// Writing failed.
     pub fn finish(self, summary: &FlowSummary) -> io::Result<W> {
         match self.writer {
-            Writer::Table(table) => table.finish(summary),
+            Writer::Table(table) => table.finish(&[], &closing(&self.selection, summary)),
             Writer::Rows(rows) => rows.finish(tail(summary)),
         }
     }
@@ -85,7 +88,7 @@ pub fn flow_summary(parameters: &FlowParameters, summary: &FlowSummary) -> Summa
 impl<W: Write> FlowSink for FlowReport<W> {
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
         match &mut self.writer {
-            Writer::Table(table) => table.flow(&flow)?,
+            Writer::Table(table) => table.row(table.text(&flow, None))?,
             Writer::Rows(rows) => rows.take(flow)?,
         }
         let Some(flushed) = &mut self.flushed else { return Ok(()) };
@@ -120,54 +123,30 @@ impl<W: Write> FlowSink for FlowReport<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.writer {
-            Writer::Table(table) => table.table.out.flush(),
+            Writer::Table(table) => table.out.flush(),
             Writer::Rows(rows) => rows.flush(),
         }
     }
 }
 
-#[derive(Debug)]
-pub(super) struct FlowTable<W: Write> {
-    table: RowTable<W, FlowRecord>,
-    selection: Selection,
-}
-
-impl<W: Write> FlowTable<W> {
-    pub(super) fn begin(
-        out: W,
-        parameters: &FlowParameters,
-        style: TerminalStyle,
-    ) -> io::Result<Self> {
-        let selection = parameters.plan.trace.selection.clone();
-        let columns = flow_columns(parameters.shape(), parameters.names).in_zone(selection.zone);
-        let table = RowTable::begin(out, &title(parameters), columns, style)?;
-        Ok(Self { table, selection })
+/// The totals, and why the list may be incomplete.
+fn closing(selection: &Selection, summary: &FlowSummary) -> Document {
+    let totals = &summary.totals;
+    let flows = counted(totals.flows, "flow", "flows");
+    let packets = counted(totals.packets, "packet", "packets");
+    let ip = grouped(totals.ip_packets);
+    let bytes = stated_total(summary);
+    let bytes = bytes.map_or_else(String::new, |bytes| format!(" with {} bytes", grouped(bytes)));
+    let mut said = vec![format!("{flows}: {packets}, {ip} of them IP{bytes}")];
+    said.extend(selection_words(selection, &summary.inputs));
+    said.extend(shortcomings(&summary.inputs, totals.interrupted));
+    said.extend(flow_shortcomings(summary));
+    if !totals.skipped.is_empty() {
+        said.push(format!("in no flow: {}", reasons(&totals.skipped)));
     }
-
-    pub(super) fn flow(&mut self, flow: &FlowRecord) -> io::Result<()> {
-        self.table.row(self.table.text(flow, None))
-    }
-
-    pub(super) fn finish(mut self, summary: &FlowSummary) -> io::Result<W> {
-        self.table.finish(&[])?;
-        let totals = &summary.totals;
-        let flows = counted(totals.flows, "flow", "flows");
-        let packets = counted(totals.packets, "packet", "packets");
-        let ip = grouped(totals.ip_packets);
-        let bytes = stated_total(summary);
-        let bytes =
-            bytes.map_or_else(String::new, |bytes| format!(" with {} bytes", grouped(bytes)));
-        let mut said = vec![format!("{flows}: {packets}, {ip} of them IP{bytes}")];
-        said.extend(selection_words(&self.selection, &summary.inputs));
-        said.extend(shortcomings(&summary.inputs, totals.interrupted));
-        said.extend(flow_shortcomings(summary));
-        if !totals.skipped.is_empty() {
-            said.push(format!("in no flow: {}", reasons(&totals.skipped)));
-        }
-        let mut document = Document::default();
-        document.terminal(said.into_iter().map(Block::Sentence));
-        terminal::write(&document, self.table.style, self.table.out)
-    }
+    let mut document = Document::default();
+    document.terminal(said.into_iter().map(Block::Sentence));
+    document
 }
 
 /// Returns a sentence for each reason why flows may be missing or in parts.

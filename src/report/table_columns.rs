@@ -1,11 +1,11 @@
 //! Columns of rows as people see them: those that have room, at the width that they have.
 
 use super::column::{Column, Columns};
-use super::document::TableView;
+use super::document::{Document, TableView};
 use super::heading::Heading;
 use super::layout::Layout;
 use super::table_rows::TableRows;
-use super::terminal::{TerminalStyle, write_lines};
+use super::terminal::{self, TerminalStyle, write_lines};
 use std::io::{self, Write};
 
 /// A table whose rows are written as they come.
@@ -14,7 +14,7 @@ pub(super) struct RowTable<W: Write, R> {
     pub(super) out: W,
     columns: TableColumns<R>,
     rows: TableRows,
-    pub(super) style: TerminalStyle,
+    style: TerminalStyle,
 }
 
 impl<W: Write, R> RowTable<W, R> {
@@ -41,14 +41,17 @@ impl<W: Write, R> RowTable<W, R> {
         self.rows.row(&mut self.out, None, text)
     }
 
-    /// Ends the rows, with these below them, and remarks on columns that have no room.
-    pub(super) fn finish(&mut self, sums: &[(R, String)]) -> io::Result<()> {
+    /// Ends the rows, with these below them, remarks on columns that have no room, prints a document
+    /// and gives the writer back, flushed.
+    pub(super) fn finish(mut self, sums: &[(R, String)], closing: &Document) -> io::Result<W> {
         self.rows.finish(&mut self.out)?;
         for (row, first) in sums {
             writeln!(self.out, "{}", self.text(row, Some(first.clone())))?;
         }
-        let remark = self.columns.layout.remark();
-        remark.map_or(Ok(()), |remark| self.style.sentence(&mut self.out, &remark))
+        if let Some(remark) = self.columns.layout.remark() {
+            self.style.sentence(&mut self.out, &remark)?;
+        }
+        terminal::write(closing, self.style, self.out)
     }
 }
 
