@@ -1,7 +1,7 @@
 //! A comparison in words: one sentence for each verdict, the crossovers and the floors.
 
 use super::compare_model::{CaptureDigest, CompareReport, Crossing, VerdictRow, size_words};
-use super::number::{bare, counted, duration, grouped, joined, short_percent};
+use super::number::{any, bare, counted, duration, grouped, joined, short_percent};
 use super::run_view::captures;
 use super::selection::{selection_words, zone_words};
 use crate::comparison::statistics::{Crossover, Interval, Margin, PairJudgement, Verdict};
@@ -257,12 +257,10 @@ impl CompareReport<'_> {
                 of_slices(over, comparison.slices.len(), "is", "are")
             ));
         }
-        if comparison.slices_omitted > 0 {
-            remarks.push(format!(
-                "{} left out of all results; widen --slice, or raise --exact-limit.",
-                counted(comparison.slices_omitted, "later slice is", "later slices are")
-            ));
-        }
+        let omitted = any(comparison.slices_omitted, "later slice is", "later slices are");
+        remarks.extend(omitted.map(|slices| {
+            format!("{slices} left out of all results; widen --slice, or raise --exact-limit.")
+        }));
         if comparison.is_streamed {
             remarks.push(format!(
                 "The trace is too long for further looks within --exact-limit: {} seeds at once.",

@@ -8,7 +8,7 @@ use super::count_model::CountParameters;
 use super::count_table::{Seen, closing, slices_view, title};
 use super::document::{Block, Document};
 use super::figure::{Figure, Scale};
-use super::number::{counted, grouped, percent, rounded, windows_of};
+use super::number::{counted, grouped, percent, rounded, some_slices, windows_of};
 use super::run_view::{captures, inputs_table, problems};
 use super::selection::zone_words;
 use super::svg::written;
@@ -278,12 +278,10 @@ impl CountPage {
     }
 
     fn answer(&self, totals: &Totals, plural: &str, slice: &str) -> String {
-        if totals.saturated_slices > 0 && totals.exact.is_none() {
-            return format!(
-                "There is no count of all {plural}: filters were full in {} of {}.",
-                grouped(totals.saturated_slices),
-                counted(totals.slices, "slice", "slices")
-            );
+        if let Some(slices) = some_slices(totals.saturated_slices, totals.slices)
+            && totals.exact.is_none()
+        {
+            return format!("There is no count of all {plural}: filters were full in {slices}.");
         }
         let Some(q) = totals.quantiles else {
             return match totals.packets {

@@ -6,8 +6,10 @@ use super::count_combinations::{CountDesign, cell, heading, remarks};
 use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
 use super::heading::Heading;
-use super::number::{about, counted, decimals_of, grouped, or_dash, size, windows_of};
-use super::run_view::{packets_read, shortcomings};
+use super::number::{
+    about, any, counted, decimals_of, grouped, or_dash, seed_words, size, some_slices, windows_of,
+};
+use super::run_view::{over_limit, packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::sparkline::Sparkline;
 use super::table_columns::{RowTable, TableColumns};
@@ -118,12 +120,9 @@ pub(super) fn closing(
     blocks.extend(bounds_held(totals, parameters.slice()).map(Block::Answer));
     let limits = [full_filters(totals), over_limit(seen.over_limit, totals.slices)];
     blocks.extend(limits.into_iter().flatten().map(Block::Warning));
-    if totals.empty_slices_omitted > 0 {
-        let omitted = totals.empty_slices_omitted;
-        let omitted =
-            counted(omitted, "empty slice in long gaps is", "empty slices in long gaps are");
-        blocks.push(Block::Answer(format!("{omitted} not listed")));
-    }
+    let [one, many] = ["empty slice in long gaps is", "empty slices in long gaps are"];
+    let omitted = any(totals.empty_slices_omitted, one, many);
+    blocks.extend(omitted.map(|omitted| Block::Answer(format!("{omitted} not listed"))));
     blocks.extend(packets_read(totals));
     blocks.extend(
         selection_words(&parameters.plan.trace.selection, &summary.inputs).map(Block::Answer),
@@ -247,22 +246,8 @@ fn bounds_held(totals: &Totals, slice: &str) -> Option<String> {
 
 /// Says that filters were full.
 fn full_filters(totals: &Totals) -> Option<String> {
-    let full = grouped(totals.saturated_slices);
-    let all = counted(totals.slices, "slice", "slices");
-    (totals.saturated_slices > 0).then(|| {
-        format!(
-            "filters were full in {full} of {all}: what they called new is far too little; give more --memory"
-        )
-    })
-}
-
-/// Says in how many slices the exact set passed its limit.
-fn over_limit(over: u64, slices: u64) -> Option<String> {
-    let (number, all) = (grouped(over), counted(slices, "slice", "slices"));
-    (over > 0).then(|| {
-        format!(
-            "the exact set passed its limit in {number} of {all}; raise it with --exact-limit, if this machine has the memory"
-        )
+    some_slices(totals.saturated_slices, totals.slices).map(|slices| {
+        format!("filters were full in {slices}: what they called new is far too little; give more --memory")
     })
 }
 
@@ -291,10 +276,7 @@ pub(super) fn title(parameters: &CountParameters) -> String {
             )
         },
     );
-    let seed = match parameters.plan.seed {
-        0 => String::new(),
-        seed => format!(", seed {seed}"),
-    };
+    let seed = seed_words(parameters.plan.seed);
     let direction = if parameters.plan.rule.undirected { "undirected " } else { "" };
     format!(
         "distinct {direction}{} {slices}; {counter}{seed}{}",

@@ -38,6 +38,21 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {what}", grouped(number))
 }
 
+/// The same, or `None` if there is nothing to count.
+pub(super) fn any(number: u64, one: &str, many: &str) -> Option<String> {
+    (number > 0).then(|| counted(number, one, many))
+}
+
+/// Says in how many of all slices something is, if in any: `2 of 5 slices`.
+pub(super) fn some_slices(number: u64, all: u64) -> Option<String> {
+    (number > 0).then(|| format!("{} of {}", grouped(number), counted(all, "slice", "slices")))
+}
+
+/// Names the seed behind other parameters, unless it is 0.
+pub(super) fn seed_words(seed: u64) -> String {
+    if seed == 0 { String::new() } else { format!(", seed {seed}") }
+}
+
 /// Joins texts; `None` if there are none.
 pub(super) fn joined(texts: impl Iterator<Item = String>, separator: &str) -> Option<String> {
     let texts: Vec<String> = texts.collect();

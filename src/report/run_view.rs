@@ -4,7 +4,7 @@ use super::cell::Cell;
 use super::column::{Columns, columns};
 use super::document::{Block, TableView};
 use super::heading::Heading;
-use super::number::{counted, grouped};
+use super::number::{any, counted, grouped, some_slices};
 use crate::decode::Skip;
 use crate::pipeline::{InputResult, Totals};
 use flowsieve_engine::internal::Shown;
@@ -62,21 +62,26 @@ pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> 
         if let Some(error) = &input.error {
             warnings.push(Block::Warning(format!("not read in full: {error}")));
         }
-        if input.times_out_of_range > 0 {
-            let packets = counted(input.times_out_of_range, "packet", "packets");
+        let packets = any(input.times_out_of_range, "packet", "packets");
+        warnings.extend(packets.map(|packets| {
             let path = input.path.shown();
-            let text = format!("{packets} of {path} with a time that no slice can have");
-            warnings.push(Block::Warning(text));
-        }
+            Block::Warning(format!("{packets} of {path} with a time that no slice can have"))
+        }));
     }
     warnings
 }
 
 /// Returns a sentence if packets are in no slice.
 pub fn slice_shortcomings(totals: &Totals) -> Option<String> {
-    let packets = counted(totals.uncounted, "packet is", "packets are");
-    (totals.uncounted > 0).then(|| {
+    any(totals.uncounted, "packet is", "packets are").map(|packets| {
         format!("{packets} in no slice, since they came too late; in a file, which can be read twice, all count")
+    })
+}
+
+/// Says in how many slices the exact set passed its limit.
+pub(super) fn over_limit(number: u64, all: u64) -> Option<String> {
+    some_slices(number, all).map(|slices| {
+        format!("the exact set passed its limit in {slices}; raise it with --exact-limit, if this machine has the memory")
     })
 }
 

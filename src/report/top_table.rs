@@ -5,10 +5,11 @@ use super::format::{ReportFormat, Summary};
 use super::heading::Heading;
 use super::layout::remark_on;
 use super::number::{
-    counted, decimals_of, grouped, or_dash, percent_to, rounded, size, slices_of, time,
+    counted, decimals_of, grouped, or_dash, percent_to, rounded, seed_words, size, slices_of,
+    some_slices, time,
 };
 use super::rows::{RowWriter, Writer};
-use super::run_view::{packets_read, shortcomings};
+use super::run_view::{over_limit, packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::table_rows::TableRows;
 use super::terminal::{self, TerminalStyle, write_lines};
@@ -171,7 +172,7 @@ pub(super) fn closing(
         blocks.push(Block::Answer(nothing(plan)));
     }
     blocks.extend(recall(plan, summary).map(Block::Answer));
-    blocks.extend(limits(plan, summary).into_iter().map(Block::Warning));
+    blocks.extend(limits(plan, summary).map(Block::Warning));
     blocks.extend(remarks.into_iter().map(Block::Sentence));
     blocks.extend(packets_read(&summary.totals));
     blocks.extend(selection_words(&plan.trace.selection, &summary.inputs).map(Block::Answer));
@@ -289,28 +290,17 @@ fn recall(plan: &TopPlan, summary: &TopSummary) -> Option<String> {
 }
 
 /// Returns warnings about missing numbers and about memory limits that the run reached.
-fn limits(plan: &TopPlan, summary: &TopSummary) -> Vec<String> {
-    let mut said = Vec::new();
-    if plan.rank_by == RankBy::Bytes && summary.inputs.iter().any(|input| input.is_log) {
-        said.push(
-            "records of logs have no bytes in this ranking; --sort packets counts each as a packet"
-                .to_owned(),
-        );
-    }
-    let all = counted(summary.slices, "slice", "slices");
-    if summary.crowded > 0 {
-        said.push(format!(
-            "the filter missed more than half of the new pairs at the end of {} of {all}: estimates are unbiased, but far less exact; give more --memory",
-            grouped(summary.crowded)
-        ));
-    }
-    if summary.over_limit > 0 {
-        said.push(format!(
-            "the exact set passed its limit in {} of {all}; raise it with --exact-limit, if this machine has the memory",
-            grouped(summary.over_limit)
-        ));
-    }
-    said
+fn limits(plan: &TopPlan, summary: &TopSummary) -> impl Iterator<Item = String> {
+    let is_log = summary.inputs.iter().any(|input| input.is_log);
+    let without_bytes = (plan.rank_by == RankBy::Bytes && is_log).then(|| {
+        "records of logs have no bytes in this ranking; --sort packets counts each as a packet"
+            .to_owned()
+    });
+    let crowded = some_slices(summary.crowded, summary.slices).map(|slices| {
+        format!("the filter missed more than half of the new pairs at the end of {slices}: estimates are unbiased, but far less exact; give more --memory")
+    });
+    let over_limit = over_limit(summary.over_limit, summary.slices);
+    [without_bytes, crowded, over_limit].into_iter().flatten()
 }
 
 /// Returns the title: what is listed and how it is counted.
@@ -319,10 +309,7 @@ pub(super) fn title(plan: &TopPlan) -> String {
         Some(_) => "with an exact count",
         None => "no exact count",
     };
-    let seed = match plan.seed {
-        0 => String::new(),
-        seed => format!(", seed {seed}"),
-    };
+    let seed = seed_words(plan.seed);
     let each = plan.slicing.width_ns.map_or("", |_| " per slice");
     format!(
         "{}; {}{each} for filter and table, {exact}{seed}{}",
