@@ -205,11 +205,8 @@ impl CountPage {
         let series = self.series(parameters);
         let mut blocks = vec![Block::Section("Over time".into())];
         if (self.kept.len() as u64) < self.seen {
-            blocks.push(Block::Sentence(format!(
-                "The figures show {} of {} slices, among them those with the largest and smallest counts and the largest errors. All of them are in the results for programs (--format).",
-                grouped(self.kept.len() as u64),
-                grouped(self.seen)
-            )));
+            let [kept, seen] = [self.kept.len() as u64, self.seen].map(grouped);
+            blocks.push(Block::Sentence(format!("The figures show {kept} of {seen} slices, among them those with the largest and smallest counts and the largest errors. All of them are in the results for programs (--format).")));
         }
         let figures = [Some(series.counts()), series.errors(), Some(series.packets())];
         blocks.extend(figures.into_iter().flatten().map(Block::Figure));
@@ -267,9 +264,9 @@ impl CountPage {
             return format!("The {filter} {counter}'s {what} is off by {largest}.");
         }
         let overall = totals.estimate.zip(totals.exact.filter(|&n| n > 0));
-        let overall = overall.map(|(estimate, exact)| (estimate - exact as f64) / exact as f64);
-        let overall = overall.map_or_else(String::new, |error| {
-            format!(" The error of the sum of all {slice}s is {}.", share(error))
+        let overall = overall.map_or_else(String::new, |(estimate, exact)| {
+            let error = share((estimate - exact as f64) / exact as f64);
+            format!(" The error of the sum of all {slice}s is {error}.")
         });
         let at = written(Scale::Time(zone), at as f64 / 1e9);
         format!(
@@ -284,44 +281,28 @@ impl CountPage {
             return format!("There is no count of all {plural}: filters were full in {slices}.");
         }
         let Some(q) = totals.quantiles else {
+            let why = "the exact set passed its limit, and there was no filter";
             return match totals.packets {
                 0 => "There was nothing to count: no packet was read.".to_owned(),
-                _ => format!(
-                    "There is no count of all {plural}: the exact set passed its limit, and there was no filter."
-                ),
+                _ => format!("There is no count of all {plural}: {why}."),
             };
         };
-        let whole =
-            totals.whole.map_or_else(String::new, |whole| match (whole.exact, whole.estimate) {
-                (Some(exact), _) => format!("{} distinct {plural} in all. ", grouped(exact)),
-                (None, Some(estimate)) => {
-                    format!("About {} distinct {plural} in all. ", rounded(estimate))
-                }
-                (None, None) => String::new(),
-            });
-        let each = match self.seen {
-            1 => format!(
-                "{} distinct {plural} in {}.",
-                grouped(q.max),
-                counted(totals.packets, "packet", "packets")
-            ),
-            slices if q.min == q.max => format!(
-                "{} distinct {plural} in each of {} {slice}s.",
-                grouped(q.max),
-                grouped(slices)
-            ),
-            slices => format!(
-                "{} to {} distinct {plural} a {slice} (median {}), in {} {slice}s.",
-                grouped(q.min),
-                grouped(q.max),
-                grouped(q.p50),
-                grouped(slices)
-            ),
-        };
-        match self.seen {
-            1 => each,
-            _ => whole + &each,
+        let [min, median, max, slices] = [q.min, q.p50, q.max, self.seen].map(grouped);
+        if self.seen == 1 {
+            let packets = counted(totals.packets, "packet", "packets");
+            return format!("{max} distinct {plural} in {packets}.");
         }
+        let whole = totals.whole.and_then(|whole| {
+            let exact = whole.exact.map(grouped);
+            exact.or_else(|| Some(format!("About {}", rounded(whole.estimate?))))
+        });
+        let whole = whole.map(|number| format!("{number} distinct {plural} in all. "));
+        let range = if q.min == q.max {
+            format!("{max} distinct {plural} in each of")
+        } else {
+            format!("{min} to {max} distinct {plural} a {slice} (median {median}), in")
+        };
+        format!("{}{range} {slices} {slice}s.", whole.unwrap_or_default())
     }
 }
 

@@ -227,16 +227,11 @@ fn title(plan: &DedupPlan) -> String {
         WindowWidth::Packets(count) => counted(count, "packet", "packets"),
     };
     let how = if plan.approximate { "approximate" } else { "exact" };
-    let inside = match plan.trace.headers.tunnel {
-        Tunnel::Outer => "",
-        Tunnel::Inner => " inside tunnels",
-    };
-    format!(
-        "duplicates by {}{inside} in a window of {window}; {} filter, {how}{}",
-        plan.by.name(),
-        plan.filter.name(),
-        zone_words(plan.trace.selection.zone)
-    )
+    let is_inner = plan.trace.headers.tunnel == Tunnel::Inner;
+    let inside = if is_inner { " inside tunnels" } else { "" };
+    let (by, filter) = (plan.by.name(), plan.filter.name());
+    let zone = zone_words(plan.trace.selection.zone);
+    format!("duplicates by {by}{inside} in a window of {window}; {filter} filter, {how}{zone}")
 }
 
 /// How far the window shrank, if it did not fit into the memory.
@@ -245,9 +240,9 @@ fn shrunk(plan: &DedupPlan, summary: &DedupSummary) -> Option<String> {
         (reach, WindowWidth::Time(_)) => about(reach.into()),
         (reach, WindowWidth::Packets(_)) => counted(reach, "packet", "packets"),
     };
+    let packets = counted(summary.window.left_early, "packet", "packets");
+    let memory = size(plan.memory_bytes);
     Some(format!(
-        "the window did not fit into {}: {} left it early, and it shrank to {reach}",
-        size(plan.memory_bytes),
-        counted(summary.window.left_early, "packet", "packets")
+        "the window did not fit into {memory}: {packets} left it early, and it shrank to {reach}"
     ))
 }

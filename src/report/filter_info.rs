@@ -219,43 +219,28 @@ fn known(row: &FilterRow) -> String {
 /// The properties of a filter with their names.
 fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
     let shards = counted(row.shards as u64, "shard", "shards");
+    let elements = row.of_label(|label| described(label, zone));
+    let not_told = if row.is_full() { "the filter is full" } else { "this filter does not tell" };
     let mut lines = vec![
-        (
-            "elements",
-            row.of_label(|label| described(label, zone))
-                .unwrap_or_else(|| "of an unknown kind".to_owned()),
-        ),
+        ("elements", elements.unwrap_or_else(|| "of an unknown kind".to_owned())),
         ("structure", row.spec.name().to_owned()),
         ("parameters", row.spec.describe()),
         ("memory", format!("{} in {shards}", size(row.stats.memory_bytes))),
         ("fill", percent(row.stats.fill_ratio)),
         ("knows", known(row)),
         ("seed", row.seed.to_string()),
+        ("distinct", row.distinct.map_or_else(|| not_told.to_owned(), distinct)),
     ];
-    let not_told = if row.is_full() { "the filter is full" } else { "this filter does not tell" };
-    lines.push(("distinct", row.distinct.map_or_else(|| not_told.to_owned(), distinct)));
-    if let Some(counters) = &row.stats.counters {
-        lines.push((
-            "counters",
-            format!(
-                "{} saturated, {}",
-                grouped(counters.saturated),
-                counted(counters.overflows, "overflow", "overflows")
-            ),
-        ));
-    }
+    lines.extend(row.stats.counters.as_ref().map(|counters| {
+        let overflows = counted(counters.overflows, "overflow", "overflows");
+        ("counters", format!("{} saturated, {overflows}", grouped(counters.saturated)))
+    }));
     let stashed = row.of_overflow(|counters| counters.stashed);
-    let given_up = row.of_overflow(|counters| counters.given_up);
-    if let Some((stashed, given_up)) = stashed.zip(given_up) {
-        lines.push((
-            "overflow",
-            format!(
-                "{} stashed, {} given up",
-                counted(stashed, "element", "elements"),
-                counted(given_up, "bucket", "buckets")
-            ),
-        ));
-    }
+    lines.extend(stashed.zip(row.of_overflow(|counters| counters.given_up)).map(|overflow| {
+        let stashed = counted(overflow.0, "element", "elements");
+        let given_up = counted(overflow.1, "bucket", "buckets");
+        ("overflow", format!("{stashed} stashed, {given_up} given up"))
+    }));
     lines
 }
 

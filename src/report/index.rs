@@ -194,12 +194,9 @@ impl<W: Write> HitSink for SearchReport<W> {
                     1 => String::new(),
                     all => format!("region {} of {all}, ", hit.number + 1),
                 };
-                let above = format!(
-                    "{}  {region}{} to {}",
-                    hit.capture.path.shown(),
-                    time(hit.region.start_ns, DECIMALS, self.zone),
-                    time(hit.region.end_ns, DECIMALS, self.zone)
-                );
+                let [start, end] = [hit.region.start_ns, hit.region.end_ns]
+                    .map(|ns| time(ns, DECIMALS, self.zone));
+                let above = format!("{}  {region}{start} to {end}", hit.capture.path.shown());
                 let lines = |text: &str| self.style.lines(text, WRAPPING).join("\n");
                 let row = lines(&format!("  {}", line(hit.record, self.zone)));
                 rows.row(out, Some(&lines(&above)), row)
@@ -216,11 +213,8 @@ fn line(record: &Record, zone: Zone) -> String {
     let of_flow = record.domain.is_none();
     let src = end(record.src, if of_flow { record.src_port } else { 0 });
     let seconds = (i128::from(record.end_ns) - i128::from(record.start_ns)) as f64 / 1e9;
-    let when = format!(
-        "{} +{seconds:.3}s  {src} > {}",
-        time(record.start_ns, DECIMALS, zone),
-        end(record.dst, record.dst_port)
-    );
+    let (start, dst) = (time(record.start_ns, DECIMALS, zone), end(record.dst, record.dst_port));
+    let when = format!("{start} +{seconds:.3}s  {src} > {dst}");
     let [forward, reverse] = record.packets;
     if let Some(domain) = record.domain.as_deref().map(dotted) {
         let queries = counted(forward, "query", "queries");
@@ -244,33 +238,22 @@ fn line(record: &Record, zone: Zone) -> String {
 /// Says what each level ruled out, in a line for each.
 fn explanation(explained: &Explained) -> [String; 4] {
     let percent = |rate| or_dash(rate, |rate: f64| format!("{:.2} %", rate * 100.0));
-    let e = explained;
+    let [node_fpr, region_fpr] = [explained.node_fpr(), explained.region_fpr()].map(percent);
+    let Explained { nodes, nodes_ruled_out, segments, segments_ruled_out, regions, .. } = explained;
+    let Explained { regions_by_node, regions_by_time, regions_by_filter, .. } = explained;
+    let Explained { regions_opened, regions_in_vain, .. } = explained;
+    let [records, listed, hits] =
+        [explained.records, explained.records_listed, explained.hits].map(grouped);
     [
         format!(
-            "nodes    {}: {} ruled out by their global filters; observed FPR {}",
-            e.nodes,
-            e.nodes_ruled_out,
-            percent(e.node_fpr())
+            "nodes    {nodes}: {nodes_ruled_out} ruled out by their global filters; observed FPR {node_fpr}"
         ),
         format!(
-            "segments {}: {} ruled out by time or by their global filters",
-            e.segments, e.segments_ruled_out
+            "segments {segments}: {segments_ruled_out} ruled out by time or by their global filters"
         ),
         format!(
-            "regions  {}: {} ruled out by global filters, {} by time or kind of records, {} by their filter; {} opened, {} in vain; observed FPR {}",
-            e.regions,
-            e.regions_by_node,
-            e.regions_by_time,
-            e.regions_by_filter,
-            e.regions_opened,
-            e.regions_in_vain,
-            percent(e.region_fpr())
+            "regions  {regions}: {regions_by_node} ruled out by global filters, {regions_by_time} by time or kind of records, {regions_by_filter} by their filter; {regions_opened} opened, {regions_in_vain} in vain; observed FPR {region_fpr}"
         ),
-        format!(
-            "records  {} in regions opened: {} in all lists, {} found",
-            grouped(e.records),
-            grouped(e.records_listed),
-            grouped(e.hits)
-        ),
+        format!("records  {records} in regions opened: {listed} in all lists, {hits} found"),
     ]
 }

@@ -35,43 +35,38 @@ impl ReproduceReport<'_> {
             }
             add_experiment(&mut document, experiment, self);
         }
-        let cells = self.experiments.iter().map(|e| e.cells.len()).sum::<usize>();
-        let departures = self.experiments.iter().map(|e| e.departures().count());
-        let sums = format!(
-            "{}, {}, {} of them away from their formula by more than 4 standard errors",
-            counted(self.experiments.len() as u64, "experiment", "experiments"),
-            counted(cells as u64, "figure", "figures"),
-            departures.sum::<usize>()
-        );
-        document.terminal([Block::Gap, Block::Sentence(sums)]);
+        let [experiments, figures] = sizes(self);
+        let departures = self.experiments.iter().map(|e| e.departures().count()).sum::<usize>();
+        document.terminal([Block::Gap, Block::Sentence(format!("{experiments}, {figures}, {departures} of them away from their formula by more than 4 standard errors"))]);
         document.both(shortcomings(&[], self.interrupted).into_iter().map(Block::Warning));
         document
     }
 }
 
+/// The numbers of experiments and of their figures.
+fn sizes(report: &ReproduceReport<'_>) -> [String; 2] {
+    let figures = report.experiments.iter().map(|experiment| experiment.cells.len()).sum::<usize>();
+    let experiments = counted(report.experiments.len() as u64, "experiment", "experiments");
+    [experiments, counted(figures as u64, "figure", "figures")]
+}
+
 fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
     let cells = || report.experiments.iter().flat_map(|experiment| &experiment.cells);
     let count = |wanted| cells().filter(|cell| cell.agreement() == wanted).count();
-    let held = cells()
-        .filter(|cell| !cell.is_unbound && cell.formula.is_some() && cell.measured.is_some())
-        .count();
+    let is_held =
+        |cell: &&Cell| !cell.is_unbound && cell.formula.is_some() && cell.measured.is_some();
+    let (held, departures) = (cells().filter(is_held).count(), count(Agreement::Departs));
+    let differ = count(Agreement::PaperDiffers) as u64;
+    let differ = counted(differ, "figure differs", "figures differ");
     let scale = match report.scale {
         Size::Small => "at a small scale, which shows that they run and no more",
         Size::Default => "at the default scale",
         Size::Full => "at full scale",
     };
+    let ([experiments, figures], seed) = (sizes(report), report.seed);
     vec![
-        format!(
-            "{} {scale}, seed {}: {}, {held} of them measured and compared with a formula; {} leave it by more than 4 standard errors.",
-            counted(report.experiments.len() as u64, "experiment", "experiments"),
-            report.seed,
-            counted(cells().count() as u64, "figure", "figures"),
-            count(Agreement::Departs)
-        ),
-        format!(
-            "{} in the paper; the verdict says why.",
-            counted(count(Agreement::PaperDiffers) as u64, "figure differs", "figures differ")
-        ),
+        format!("{experiments} {scale}, seed {seed}: {figures}, {held} of them measured and compared with a formula; {departures} leave it by more than 4 standard errors."),
+        format!("{differ} in the paper; the verdict says why."),
         "Paper: as printed. Formula: the correct one, which is not always the paper's. Measured: on the filters of this library, mean ± standard error; no error is given for values without chance.".into(),
         format!("Times were measured on {}, on {}.", report.machine, report.day),
     ]
@@ -147,13 +142,9 @@ fn series(curve: &Curve, chart: &Chart) -> Series {
 
 /// Label, paper, formula and measurement of a cell, as written.
 fn figures(cell: &Cell) -> Vec<String> {
-    let label = if cell.unit.is_empty() {
-        cell.label.clone()
-    } else {
-        format!("{}, {}", cell.label, cell.unit)
-    };
+    let unit = if cell.unit.is_empty() { String::new() } else { format!(", {}", cell.unit) };
     vec![
-        label,
+        format!("{}{unit}", cell.label),
         cell.paper.map_or_else(String::new, |paper| number(paper.value)),
         cell.formula.map_or_else(String::new, number),
         cell.measured.map_or_else(String::new, measured),

@@ -239,12 +239,8 @@ pub(super) fn key_view(plan: &TopPlan, slice: &TopSlice) -> TableView {
 
 /// Says that no key has enough others to be listed.
 fn nothing(plan: &TopPlan) -> String {
-    format!(
-        "none of the {} has {} or more distinct {}",
-        plan.question.keys_plural(),
-        grouped(plan.least),
-        plan.question.others_plural()
-    )
+    let (keys, others) = (plan.question.keys_plural(), plan.question.others_plural());
+    format!("none of the {keys} has {} or more distinct {others}", grouped(plan.least))
 }
 
 /// Returns the sentence on the upper bound of keys that are not in a full table.
@@ -267,23 +263,21 @@ fn recall(plan: &TopPlan, summary: &TopSummary) -> Option<String> {
     let recall = summary.recall.as_ref().filter(|recall| recall.keys > 0);
     recall.map(|recall| {
         let [keys, found] = [recall.keys, recall.found].map(grouped);
-        let mut text = if recall.keys == 1 && recall.found == 1 {
-            format!("without the exact count, {memory} finds this key")
-        } else if recall.keys == recall.found {
-            let all = if recall.keys == 2 { "both".to_owned() } else { format!("all {keys}") };
-            format!("without the exact count, {memory} finds {all} keys")
-        } else {
-            let share = recall.found as f64 / recall.keys as f64;
-            format!(
-                "without the exact count, {memory} finds {found} of the {keys} keys (recall {})",
-                percent_to(share, 1)
-            )
+        let mut text = format!("without the exact count, {memory} finds ");
+        text += &match (recall.keys, recall.found) {
+            (1, 1) => "this key".to_owned(),
+            (2, 2) => "both keys".to_owned(),
+            (all, some) if all == some => format!("all {keys} keys"),
+            (all, some) => {
+                let share = percent_to(some as f64 / all as f64, 1);
+                format!("{found} of the {keys} keys (recall {share})")
+            }
         };
         if !recall.missed.is_empty() {
             let named: Vec<&str> = recall.missed.iter().take(5).map(String::as_str).collect();
             let more = (recall.keys - recall.found) as usize > named.len();
             let others = if more { " and others" } else { "" };
-            text = format!("{text}; it misses {}{others}", named.join(" "));
+            text += &format!("; it misses {}{others}", named.join(" "));
         }
         text
     })
@@ -305,18 +299,13 @@ fn limits(plan: &TopPlan, summary: &TopSummary) -> impl Iterator<Item = String> 
 
 /// Returns the title: what is listed and how it is counted.
 pub(super) fn title(plan: &TopPlan) -> String {
-    let exact = match plan.exact_limit_bytes {
-        Some(_) => "with an exact count",
-        None => "no exact count",
-    };
+    let is_exact = plan.exact_limit_bytes.is_some();
+    let exact = if is_exact { "with an exact count" } else { "no exact count" };
     let seed = seed_words(plan.seed);
     let each = plan.slicing.width_ns.map_or("", |_| " per slice");
-    format!(
-        "{}; {}{each} for filter and table, {exact}{seed}{}",
-        subject(plan),
-        size(plan.memory_bytes),
-        zone_words(plan.trace.selection.zone)
-    )
+    let (subject, memory) = (subject(plan), size(plan.memory_bytes));
+    let zone = zone_words(plan.trace.selection.zone);
+    format!("{subject}; {memory}{each} for filter and table, {exact}{seed}{zone}")
 }
 
 /// Says what is listed.
@@ -325,11 +314,10 @@ pub(super) fn subject(plan: &TopPlan) -> String {
     let least = grouped(plan.least);
     let what = match (plan.rank_by, plan.most) {
         (RankBy::Distinct, None) => format!("{least} or more {number}"),
-        (RankBy::Distinct, Some(_)) => format!("the most {number}"),
-        (_, _) if plan.least > 1 => {
+        (RankBy::Packets | RankBy::Bytes, _) if plan.least > 1 => {
             format!("the most {number} among those with {least} or more distinct {others}")
         }
-        (_, _) => format!("the most {number}"),
+        _ => format!("the most {number}"),
     };
     format!("{} with {what} {}", plan.question.keys_plural(), slices_of(plan.slicing.width_ns))
 }

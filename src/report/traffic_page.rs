@@ -2,7 +2,7 @@
 
 use super::document::Block;
 use super::figure::{Axis, Drawing, Figure, Scale};
-use super::number::counted;
+use super::number::{any, counted};
 use crate::decode::Skip;
 use crate::pipeline::{Traffic, TrafficPair, prefix_name};
 use std::collections::{BTreeMap, HashMap};
@@ -18,12 +18,10 @@ pub(super) fn who_talks(traffic: &Traffic) -> Vec<Block> {
     let figure = heat_map(traffic).map(Block::Figure);
     let none = || Block::Sentence("no packet had addresses that can be read".to_owned());
     let mut blocks = vec![figure.unwrap_or_else(none)];
-    if traffic.beyond() > 0 {
-        blocks.push(Block::Sentence(format!(
-            "there were more pairs than the table holds: {} counted as other; a shorter prefix (--od) makes fewer",
-            counted(traffic.beyond(), "packet of the later ones is", "packets of the later ones are")
-        )));
-    }
+    let [one, many] = ["packet of the later ones is", "packets of the later ones are"];
+    blocks.extend(any(traffic.beyond(), one, many).map(|packets| {
+        Block::Sentence(format!("there were more pairs than the table holds: {packets} counted as other; a shorter prefix (--od) makes fewer"))
+    }));
     blocks
 }
 

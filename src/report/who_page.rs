@@ -16,17 +16,16 @@ pub(super) fn who(answers: &[(Question, TopSlice)]) -> Vec<Block> {
             continue;
         };
         let most = largest.best().max(1.0);
+        let pairs = counted(slice.best().round() as u64, "pair", "pairs");
         blocks.push(Block::Sentence(format!(
-            "the {keys} with the most distinct {others}, over everything: about {}",
-            counted(slice.best().round() as u64, "pair", "pairs")
+            "the {keys} with the most distinct {others}, over everything: about {pairs}"
         )));
         let rows = slice.keys.iter().map(|key| {
-            let (lower, upper) =
-                key.spread.as_ref().map_or((0, 0), |spread| (spread.lower, spread.upper));
+            let bounds = key.spread.as_ref().map_or([0, 0], |spread| [spread.lower, spread.upper]);
             vec![
                 key.key.clone(),
                 rounded(key.best()),
-                format!("{} to {}", grouped(lower), grouped(upper)),
+                bounds.map(grouped).join(" to "),
                 key.share.map_or_else(String::new, percent),
             ]
         });
