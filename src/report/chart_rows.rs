@@ -85,11 +85,9 @@ pub(super) fn table(figure: &Figure) -> (TableView, Option<String>) {
                     (place, values.collect())
                 }));
             }
-            let note = (values.len() < places).then(|| {
-                format!(
-                    "{} of {places} places, among them the lowest and the highest values.",
-                    values.len()
-                )
+            let rows = values.len();
+            let note = (rows < places).then(|| {
+                format!("{rows} of {places} places, among them the lowest and the highest values.")
             });
             let names = panels.first().into_iter().flat_map(|(_, series)| series);
             let names = names.filter(with_values);

@@ -186,32 +186,22 @@ impl<'a> EachReport<'a> {
     fn sentence(&self) -> String {
         let sums = self.sums();
         let sum = |verdict: usize| sums.iter().map(|sum| sum.counts[verdict]).sum::<u64>();
-        let names = self.pair.map(Contender::name);
-        let all: u64 = sums.iter().flat_map(|sum| sum.counts).sum();
-        let [first, second] = if sum(1) >= sum(0) { [1, 0] } else { [0, 1] };
-        let not =
-            if sum(5) > 0 { format!(", {} without a verdict", sum(5)) } else { String::new() };
+        let [a, b] = self.pair.map(Contender::name);
+        let [of_a, of_b, no_matter, same, open, none] = [0, 1, 2, 3, 4, 5].map(sum);
+        let [(first, most), (second, fewer)] =
+            if of_b >= of_a { [(b, of_b), (a, of_a)] } else { [(a, of_a), (b, of_b)] };
+        let not = if none > 0 { format!(", {none} without a verdict") } else { String::new() };
+        let all = counted(of_a + of_b + no_matter + same + open + none, "cell", "cells");
         format!(
-            "Of {} (captures x memories) {} is nearer in {}, {} in {}; no difference that matters in {}, the same in {}, open in {}{not}.",
-            counted(all, "cell", "cells"),
-            names[first],
-            sum(first),
-            names[second],
-            sum(second),
-            sum(2),
-            sum(3),
-            sum(4)
+            "Of {all} (captures x memories) {first} is nearer in {most}, {second} in {fewer}; no difference that matters in {no_matter}, the same in {same}, open in {open}{not}."
         )
     }
 
     fn title(&self) -> String {
         let [a, b] = self.pair.map(Contender::name);
-        format!(
-            "{a} against {b}: distinct {} {}, {}s, each capture by itself",
-            self.plan.rule.kind.plural(),
-            slices_of(self.plan.slicing.width_ns),
-            main_kind(self.plan).words()
-        )
+        let (elements, counts) = (self.plan.rule.kind.plural(), main_kind(self.plan).words());
+        let slices = slices_of(self.plan.slicing.width_ns);
+        format!("{a} against {b}: distinct {elements} {slices}, {counts}s, each capture by itself")
     }
 
     /// How many seeds there are, and how the numbers of hash functions are chosen.

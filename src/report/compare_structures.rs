@@ -100,11 +100,8 @@ impl EntryRow<'_> {
     fn over_memory(&self) -> Option<String> {
         let exceeds = !self.has_arrays() && self.entry.exceeds_memory();
         let used = self.entry.memory_bytes.filter(|_| exceeds)?;
-        Some(format!(
-            "it uses {} bytes, more than the {} asked for: not equal memory",
-            grouped(used),
-            grouped(self.entry.size)
-        ))
+        let [used, asked] = [used, self.entry.size].map(grouped);
+        Some(format!("it uses {used} bytes, more than the {asked} asked for: not equal memory"))
     }
 }
 

@@ -443,16 +443,11 @@ fn caption(report: &CompareReport<'_>) -> String {
         Sizes::Arrays(_) => "every array has the same number of bits",
         Sizes::Auto | Sizes::Total(_) => "every structure has the same memory",
     };
+    let (error, interval) = (capitalised(kind.error_words()), kind.interval_words());
+    let (probes, seeds) = (probes_words(report), seeds_rule(report));
     let mut sentences = vec![
         format!("{}.", title(report)),
-        format!(
-            "{} ({}) in per cent with 95 % intervals ({} over seeds); {setting}; {}; {}.",
-            capitalised(kind.error_words()),
-            kind.estimand(),
-            kind.interval_words(),
-            probes_words(report),
-            seeds_rule(report)
-        ),
+        format!("{error} ({}) in per cent with 95 % intervals ({interval} over seeds); {setting}; {probes}; {seeds}.", kind.estimand()),
         "Bold: not worse than the best (paired t tests, 5 % in all). Nearer by: points, 95 % interval of the difference paired by seed.".to_owned(),
     ];
     sentences.extend(floor_sentence(&report.comparison.floors(report.plan), report.plan));

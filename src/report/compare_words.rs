@@ -1,7 +1,7 @@
 //! A comparison in words: one sentence for each verdict, the crossovers and the floors.
 
 use super::compare_model::{CaptureDigest, CompareReport, Crossing, VerdictRow, size_words};
-use super::number::{any, bare, counted, duration, grouped, joined, short_percent};
+use super::number::{any, bare, counted, duration, grouped, joined, short_percent, some_slices};
 use super::run_view::captures;
 use super::selection::{selection_words, zone_words};
 use crate::comparison::statistics::{Crossover, Interval, Margin, PairJudgement, Verdict};
@@ -27,13 +27,9 @@ pub(super) fn title(report: &CompareReport<'_>) -> String {
     let elements = counted_elements(plan, distinct);
     let setting = if comparison.has_arrays { "arrays of equal size" } else { "equal total memory" };
     let kinds = if report.main_kind() == CountKind::Raw { "raw counts" } else { "estimates" };
-    format!(
-        "{}: {direction}{elements} in {}; {kinds}, {}, {setting}{}",
-        captures(&comparison.inputs),
-        slices_words(plan, slices),
-        seeds_words(comparison),
-        zone_words(plan.trace.selection.zone)
-    )
+    let (captures, slices) = (captures(&comparison.inputs), slices_words(plan, slices));
+    let (seeds, zone) = (seeds_words(comparison), zone_words(plan.trace.selection.zone));
+    format!("{captures}: {direction}{elements} in {slices}; {kinds}, {seeds}, {setting}{zone}")
 }
 
 fn counted_elements(plan: &ComparePlan, number: u64) -> String {
@@ -56,11 +52,6 @@ fn slices_words(plan: &ComparePlan, slices: u64) -> String {
         }
         Some(_) => format!("{} {one}{s}", grouped(slices)),
     }
-}
-
-/// Returns this number of slices, with the verb for some of them.
-fn of_slices(some: usize, all: usize, is: &str, are: &str) -> String {
-    format!("{} {}", counted(all as u64, "slice", "slices"), if some == 1 { is } else { are })
 }
 
 pub(super) fn seeds_of(seeds: usize) -> String {
@@ -230,12 +221,10 @@ impl CompareReport<'_> {
         let [of_mdbf, of_cmdbf] = [mdbf?, cmdbf?]
             .map(|entry| Some(self.comparison.errors(entry, CountKind::Raw)?.error.value));
         let [bytes, more] = [mdbf?, cmdbf?].map(|entry| entry.memory_bytes);
+        let [removed, of_mdbf] = [of_mdbf? - of_cmdbf?, of_mdbf?].map(bare);
+        let (size, times) = (self.size(size), more? as f64 / bytes? as f64);
         Some(format!(
-            "With the same arrays cmdbf is never farther off: at {} it removes {} of mdbf's {} points, and takes {:.1} times the memory.",
-            self.size(size),
-            bare(of_mdbf? - of_cmdbf?),
-            bare(of_mdbf?),
-            more? as f64 / bytes? as f64
+            "With the same arrays cmdbf is never farther off: at {size} it removes {removed} of mdbf's {of_mdbf} points, and takes {times:.1} times the memory."
         ))
     }
 
@@ -249,22 +238,19 @@ impl CompareReport<'_> {
         remarks.extend(rounded_probes(&rows));
         remarks.extend(turned_by_probes(&rows));
         remarks.extend(self.small_slices());
-        let over = comparison.slices.iter().filter(|slice| slice.exact.is_none()).count();
-        if over > 0 {
-            remarks.push(format!(
-                "{} of {} not judged: the exact sets passed their limit; raise it with --exact-limit.",
-                grouped(over as u64),
-                of_slices(over, comparison.slices.len(), "is", "are")
-            ));
-        }
+        let over = comparison.slices.iter().filter(|slice| slice.exact.is_none()).count() as u64;
+        remarks.extend(some_slices(over, comparison.slices.len() as u64).map(|slices| {
+            let are = if over == 1 { "is" } else { "are" };
+            format!("{slices} {are} not judged: the exact sets passed their limit; raise it with --exact-limit.")
+        }));
         let omitted = any(comparison.slices_omitted, "later slice is", "later slices are");
         remarks.extend(omitted.map(|slices| {
             format!("{slices} left out of all results; widen --slice, or raise --exact-limit.")
         }));
         if comparison.is_streamed {
+            let seeds = comparison.looks.last().copied().unwrap_or(1);
             remarks.push(format!(
-                "The trace is too long for further looks within --exact-limit: {} seeds at once.",
-                comparison.looks.last().copied().unwrap_or(1)
+                "The trace is too long for further looks within --exact-limit: {seeds} seeds at once."
             ));
         }
         remarks.extend(self.unequal_memory());
@@ -286,8 +272,9 @@ impl CompareReport<'_> {
         const SMALL: u64 = 10;
         let (pair, kind) = (self.plan.pair?, self.main_kind());
         let judged: Vec<u64> = self.comparison.judged().filter_map(|slice| slice.exact).collect();
-        let small = judged.iter().filter(|&&exact| exact < SMALL).count();
-        if 2 * small <= judged.len() {
+        let all = judged.len() as u64;
+        let small = judged.iter().filter(|&&exact| exact < SMALL).count() as u64;
+        if 2 * small <= all {
             return None;
         }
         let size = middle(&self.comparison.sizes)?;
@@ -302,16 +289,13 @@ impl CompareReport<'_> {
             let mean = large.iter().sum::<f64>() / large.len() as f64;
             mean.is_finite().then(|| format!("{} {}", contender.name(), short_percent(mean)))
         };
-        let others = joined(pair.map(mean).into_iter().flatten(), ", ")
-            .map_or_else(String::new, |others| {
-                format!("; mean error of the others at {}: {others}", self.size(size))
-            });
-        Some(format!(
-            "{} of {} fewer than {SMALL} {}{others}.",
-            grouped(small as u64),
-            of_slices(small, judged.len(), "has", "have"),
-            self.plan.rule.kind.plural()
-        ))
+        let others = joined(pair.map(mean).into_iter().flatten(), ", ");
+        let others = others.map_or_else(String::new, |others| {
+            format!("; mean error of the others at {}: {others}", self.size(size))
+        });
+        let (slices, elements) = (some_slices(small, all)?, self.plan.rule.kind.plural());
+        let have = if small == 1 { "has" } else { "have" };
+        Some(format!("{slices} {have} fewer than {SMALL} {elements}{others}."))
     }
 
     /// Names structures that take more or less memory than they were given, and the nearest that all
@@ -563,25 +547,19 @@ fn rounded_probes(rows: &[VerdictRow]) -> Option<String> {
     })?;
     let [a, b] = row.verdict.pair.map(Contender::name);
     let [k_a, k_b] = row.verdict.probes.map(Option::unwrap_or_default);
+    let at = size_of(row);
     Some(format!(
-        "At {} k is rounded to {k_a} ({a}) and {k_b} ({b}), which may decide; `--k best` tells.",
-        size_of(row)
+        "At {at} k is rounded to {k_a} ({a}) and {k_b} ({b}), which may decide; `--k best` tells."
     ))
 }
 
 /// Says which verdicts another number of hash functions turned.
 fn turned_by_probes(rows: &[VerdictRow]) -> Option<String> {
     let turned = rows.iter().filter_map(|row| {
-        let formula = row.by_formula?;
-        let best = row.judged()?.verdict;
-        (formula != best).then(|| {
-            format!(
-                "{} with the best k, {} by the formula at {}",
-                row.word(best),
-                row.word(formula),
-                size_of(row)
-            )
-        })
+        let verdicts = [row.judged()?.verdict, row.by_formula?];
+        let ([best, formula], size) = (verdicts.map(|it| row.word(it)), size_of(row));
+        (verdicts[0] != verdicts[1])
+            .then(|| format!("{best} with the best k, {formula} by the formula at {size}"))
     });
     let turned = joined(turned, "; ")?;
     Some(format!("The number of hash functions decides: {turned}."))

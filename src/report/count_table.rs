@@ -254,33 +254,22 @@ fn full_filters(totals: &Totals) -> Option<String> {
 /// Returns the title: what is counted, by which structure, in which memory.
 pub(super) fn title(parameters: &CountParameters) -> String {
     let slices = windows_of(parameters.plan.slicing.width_ns, parameters.every_ns());
+    let shards = counted(parameters.plan.shards.into(), "shard", "shards");
+    let (filter, counter) = (parameters.filter(), parameters.counter());
+    let probes = parameters.probes().map_or_else(String::new, |probes| {
+        let more = parameters.design.as_ref().map_or_else(String::new, CountDesign::words);
+        let hash = hash_variant(filter).map_or_else(String::new, |it| format!(", {it} hash"));
+        format!(", k = {probes}{hash}{more}")
+    });
     let counter = parameters.plan.counter_bytes().map_or_else(
         || "exact set only".to_owned(),
         |bytes| {
-            let (what, probes) = match parameters.probes() {
-                Some(probes) => {
-                    let design = parameters.design.as_ref();
-                    let more = design.map_or_else(String::new, CountDesign::words);
-                    let variant = hash_variant(parameters.filter());
-                    let hash = variant.map_or_else(String::new, |it| format!(", {it} hash"));
-                    ("filter", format!(", k = {probes}{hash}{more}"))
-                }
-                None => ("counter", String::new()),
-            };
-            format!(
-                "{} {what}, {} a {} in {}{probes}",
-                parameters.filter(),
-                size(bytes),
-                parameters.slice(),
-                counted(parameters.plan.shards.into(), "shard", "shards")
-            )
+            let (size, slice) = (size(bytes), parameters.slice());
+            format!("{filter} {counter}, {size} a {slice} in {shards}{probes}")
         },
     );
     let seed = seed_words(parameters.plan.seed);
     let direction = if parameters.plan.rule.undirected { "undirected " } else { "" };
-    format!(
-        "distinct {direction}{} {slices}; {counter}{seed}{}",
-        &parameters.elements(),
-        zone_words(parameters.zone())
-    )
+    let (elements, zone) = (parameters.elements(), zone_words(parameters.zone()));
+    format!("distinct {direction}{elements} {slices}; {counter}{seed}{zone}")
 }

@@ -219,10 +219,10 @@ pub fn index_check(verified: &Verified) -> CompleteReport<'_> {
 
 /// Says what a check without problems has compared.
 fn whole_words(verified: &Verified) -> String {
+    let captures = counted(verified.captures, "capture", "captures");
+    let regions = counted(verified.regions, "region", "regions");
+    let records = counted(verified.records, "record", "records");
     format!(
-        "{}, {}, {}: all files are whole, and filters hold what the lists hold",
-        counted(verified.captures, "capture", "captures"),
-        counted(verified.regions, "region", "regions"),
-        counted(verified.records, "record", "records")
+        "{captures}, {regions}, {records}: all files are whole, and filters hold what the lists hold"
     )
 }

@@ -100,12 +100,9 @@ fn sample(report: &PlanReport<'_>) -> Vec<String> {
     let packets = counted(sample.packets, "packet", "packets");
     let elements = counted(sample.elements, "element", "elements");
     let spread = sample.spread.iter().zip(&report.request.attributes).map(|(spread, name)| {
-        format!(
-            "{name}: {}, the most frequent in {:.1} % of the distinct elements, skew {:.1}",
-            counted(spread.values, "value", "values"),
-            100.0 * spread.most as f64 / spread.elements.max(1) as f64,
-            spread.skew()
-        )
+        let values = counted(spread.values, "value", "values");
+        let share = 100.0 * spread.most as f64 / spread.elements.max(1) as f64;
+        format!("{name}: {values}, the most frequent in {share:.1} % of the distinct elements, skew {:.1}", spread.skew())
     });
     let parts: Vec<String> =
         std::iter::once(format!("sample of {packets}, {elements}")).chain(spread).collect();

@@ -143,11 +143,9 @@ impl<W: Write> TopTable<W> {
         self.rows.finish(&mut self.out)?;
         let mut remarks = Vec::new();
         if self.uncertain > 0 && self.plan.most.is_none() {
-            remarks.push(format!(
-                "{} not certain: a likely row has an estimate of {} or more, a possible row only an upper bound",
-                counted(self.uncertain, "row is", "rows are"),
-                grouped(self.plan.least)
-            ));
+            let (rows, least) =
+                (counted(self.uncertain, "row is", "rows are"), grouped(self.plan.least));
+            remarks.push(format!("{rows} not certain: a likely row has an estimate of {least} or more, a possible row only an upper bound"));
         }
         remarks.extend(self.most_unheld.map(|most| unheld(&self.plan, most)));
         let mut document = Document { wrapping: WRAPPING, ..Document::default() };

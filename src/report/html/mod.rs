@@ -36,11 +36,8 @@ const BAR: usize = 16;
 pub fn page(document: &Document) -> String {
     let style = format!("\n{STYLE}{}", svg::STYLE);
     let script = format!("\n{SCRIPT}");
-    let policy = format!(
-        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
-        digest(&style),
-        digest(&script)
-    );
+    let sources = format!("style-src '{}'; script-src '{}'", digest(&style), digest(&script));
+    let policy = format!("default-src 'none'; {sources}; base-uri 'none'; form-action 'none'");
     let mut html = Markup::default();
     html.own("<!DOCTYPE html>\n");
     html.open("html", &[("lang", &"en")]);
