@@ -200,8 +200,7 @@ impl<R> Columns<R> {
                     }
                 }
             };
-            let heading = column.heading.clone();
-            Column { heading, ..column.with(name, true, Arc::new(append)) }
+            column.with(name, true, Arc::new(append))
         });
         parts.collect()
     }
@@ -349,8 +348,7 @@ impl<R> Columns<R> {
     pub(super) fn schema(&self) -> Schema {
         let columns = self.0.iter().enumerate();
         let fields = columns.flat_map(|(array, column)| {
-            let names = column.names().into_iter().zip(column.kinds());
-            names.map(move |(name, kind)| Field {
+            column.fields().into_iter().map(move |(name, kind)| Field {
                 name,
                 kind,
                 nullable: column.nullable,
@@ -428,23 +426,14 @@ fn append_cells<R>(cell: impl Fn(&R) -> Option<Cell> + Send + Sync + 'static) ->
 }
 
 impl<R> Column<R> {
-    /// Returns the names of its fields: a time has two, `start_ns` and `start`.
-    pub(super) fn names(&self) -> Vec<Name> {
-        let mut names = vec![self.name.clone()];
-        if self.kind == Kind::Time(Clock::Both) {
-            names.push(match &self.name {
-                Cow::Borrowed(name) => name.trim_end_matches("_ns").into(),
-                Cow::Owned(name) => name.trim_end_matches("_ns").to_owned().into(),
-            });
-        }
-        names
-    }
-
-    /// Returns the types of its fields.
-    fn kinds(&self) -> Vec<Kind> {
-        match &self.kind {
-            Kind::Time(Clock::Both) => vec![Kind::I64, Kind::Time(Clock::Time)],
-            kind => vec![kind.clone()],
+    /// Returns the names and types of its fields: a time has two, `start_ns` and `start`.
+    pub(super) fn fields(&self) -> Vec<(Name, Kind)> {
+        match self.kind {
+            Kind::Time(Clock::Both) => {
+                let text = self.name.trim_end_matches("_ns").to_owned().into();
+                vec![(self.name.clone(), Kind::I64), (text, Kind::Time(Clock::Time))]
+            }
+            _ => vec![(self.name.clone(), self.kind.clone())],
         }
     }
 
@@ -472,6 +461,7 @@ impl<R> Column<R> {
             doc: self.doc,
             zone: self.zone,
             decimals: self.decimals,
+            heading: self.heading.clone(),
             ..Column::new(name, self.kind.clone(), nullable, append)
         }
     }

@@ -17,7 +17,6 @@ use super::format::{Frame, Tail};
 use super::heading::Heading;
 use super::number::{counted, grouped, or_dash, short_percent, slices_of};
 use super::run_view::{ended, inputs_cell, inputs_table, problems, shortcomings};
-use crate::comparison::statistics::Verdict;
 use crate::comparison::{
     AUTO_EIGHTHS, ComparePlan, Comparison, Contender, CountKind, Floor, ProbeRule, Seeds, Sizes,
 };
@@ -91,6 +90,14 @@ pub(super) fn sum_columns() -> Columns<SizeSum> {
     }
 }
 
+/// The number of captures without a verdict among those of all verdicts.
+const NONE: usize = 5;
+
+/// The number of a verdict, or [`NONE`].
+fn verdict_number(row: &VerdictRow) -> usize {
+    row.judged().map_or(NONE, |judged| judged.verdict as usize)
+}
+
 impl<'a> EachReport<'a> {
     /// A report without captures. `plan` says what is asked of each, `command` is the command line.
     pub const fn new(
@@ -155,7 +162,7 @@ impl<'a> EachReport<'a> {
             let mut counts = [0; 6];
             for capture in &self.captures {
                 if let Some(cell) = capture.cells.get(number).and_then(Option::as_ref) {
-                    counts[cell.judged().map_or(5, |judged| judged.verdict as usize)] += 1;
+                    counts[verdict_number(cell)] += 1;
                 }
             }
             SizeSum { size, counts }
@@ -172,14 +179,8 @@ impl<'a> EachReport<'a> {
 
     fn letter(&self, cell: Option<&VerdictRow>) -> String {
         let [a, b] = self.letters();
-        match cell.and_then(VerdictRow::judged).map(|judged| judged.verdict) {
-            Some(Verdict::A) => a,
-            Some(Verdict::B) => b,
-            Some(Verdict::NoMatter) => "~".to_owned(),
-            Some(Verdict::Same) => "=".to_owned(),
-            Some(Verdict::Open) => "?".to_owned(),
-            None => "–".to_owned(),
-        }
+        let letters = [&*a, &*b, "~", "=", "?", "–"];
+        letters[cell.map_or(NONE, verdict_number)].to_owned()
     }
 
     /// Sums up the verdicts of all captures.

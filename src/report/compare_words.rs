@@ -369,13 +369,12 @@ fn nearer_sentence(
 ) -> String {
     let (row, judged) = rows[rows.len().saturating_sub(1) / 2];
     let (far, sizes, at) = (1 - near, list_of(rows), at(row, rows));
-    let [own, other] = [near, far].map(|it| value(row, judged, it));
+    let [[own, low], [other, high]] = [near, far].map(|it| error(row, judged, it));
     let hopeless = hopeless(judged, elements);
     if !is_whole {
         let near = names[near];
         return format!("At {sizes} {near}'s is: {at}{own} against {other}{hopeless}.");
     }
-    let [low, high] = [near, far].map(|it| interval(row, judged, it));
     let nearer = judged.seeds_nearer[near];
     let seeds = if judged.difference.low < judged.difference.high {
         format!("in {nearer} of {} seeds", judged.seeds)
@@ -391,7 +390,7 @@ fn nearer_sentence(
 
 fn no_matter_sentence(rows: &Judged<'_>, elements: &str) -> Option<String> {
     let (row, judged) = middle(rows)?;
-    let [a, b] = [0, 1].map(|it| value(row, judged, it));
+    let [[a, _], [b, _]] = [0, 1].map(|it| error(row, judged, it));
     let by = match row.verdict.count {
         CountKind::Raw => format!(", {} points", points(judged.difference)),
         CountKind::Estimate => String::new(),
@@ -442,17 +441,11 @@ fn hopeless(judged: &PairJudgement, elements: &str) -> String {
     format!("; both lose more than half of the {elements}, so neither is of use")
 }
 
-/// The error of one of the two in per cent.
-fn value(row: &VerdictRow, judged: &PairJudgement, number: usize) -> String {
-    format!("{} %", in_percent(row.verdict.count.shown_interval(judged.means[number]))[0])
-}
-
-/// Its interval behind it; nothing if it has no width.
-fn interval(row: &VerdictRow, judged: &PairJudgement, number: usize) -> String {
-    match in_percent(row.verdict.count.shown_interval(judged.means[number])) {
-        [_, low, high] if low == high || low.is_empty() => String::new(),
-        [_, low, high] => format!(" (95 % {low}-{high})"),
-    }
+/// The error of one of the two in per cent, and its interval behind it, if that has a width.
+fn error(row: &VerdictRow, judged: &PairJudgement, number: usize) -> [String; 2] {
+    let [value, low, high] = in_percent(row.verdict.count.shown_interval(judged.means[number]));
+    let interval = if low == high { String::new() } else { format!(" (95 % {low}-{high})") };
+    [format!("{value} %"), interval]
 }
 
 /// A mean and its interval in per cent, with as many decimals as the interval is narrow, and as a

@@ -62,18 +62,12 @@ impl CountParameters {
 
     /// Returns the word for a row.
     pub(super) fn slice(&self) -> &'static str {
-        match self.every_ns() {
-            Some(_) => "window",
-            None => "slice",
-        }
+        if self.every_ns().is_some() { "window" } else { "slice" }
     }
 
     /// Returns the word for the structure that counts.
     pub(super) fn counter(&self) -> &'static str {
-        match self.probes() {
-            Some(_) => "filter",
-            None => "counter",
-        }
+        if self.probes().is_some() { "filter" } else { "counter" }
     }
 }
 

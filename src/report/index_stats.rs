@@ -11,17 +11,12 @@ use crate::index::{CaptureEntry, IndexStats, NodeStats, Region, Verified};
 use crate::zone::Zone;
 use flowsieve_engine::internal::Shown;
 
-fn of_captures(stats: &IndexStats, value: fn(&CaptureEntry) -> u64) -> u64 {
-    stats.captures.iter().map(value).fold(0, u64::saturating_add)
+fn sum<'a, T: 'a>(all: impl IntoIterator<Item = &'a T>, value: fn(&T) -> u64) -> u64 {
+    all.into_iter().map(value).fold(0, u64::saturating_add)
 }
 
 fn of_regions(stats: &IndexStats, value: fn(&Region) -> u64) -> u64 {
-    let regions = stats.captures.iter().flat_map(|entry| &entry.regions);
-    regions.map(value).fold(0, u64::saturating_add)
-}
-
-fn of_nodes(stats: &IndexStats, value: fn(&NodeStats) -> u64) -> u64 {
-    stats.nodes.iter().map(value).fold(0, u64::saturating_add)
+    sum(stats.captures.iter().flat_map(|entry| &entry.regions), value)
 }
 
 /// The whole index.
@@ -30,23 +25,23 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
         filter = stats.filter, "structure of the regions' filters";
         region_ns = stats.region_ns, "length of a region";
         captures = stats.captures.len(), "captures in the index";
-        capture_bytes = of_captures(stats, |entry| entry.bytes), "their bytes";
-        packets = of_captures(stats, |entry| entry.packets), "their packets";
-        regions = of_captures(stats, |entry| entry.regions.len() as u64), "regions";
+        capture_bytes = sum(&stats.captures, |entry| entry.bytes), "their bytes";
+        packets = sum(&stats.captures, |entry| entry.packets), "their packets";
+        regions = sum(&stats.captures, |entry| entry.regions.len() as u64), "regions";
         flows = of_regions(stats, |region| region.flows), "flows in their records";
         dns = of_regions(stats, |region| region.dns), "DNS questions in their records";
         index_bytes = {
             let of_regions =
                 of_regions(stats, |region| region.records.bytes.saturating_add(region.lists.bytes));
-            let of_nodes = of_nodes(stats, |node| node.region_filter_bytes + node.filter_bytes);
+            let of_nodes = sum(&stats.nodes, |node| node.region_filter_bytes + node.filter_bytes);
             of_regions.saturating_add(of_nodes).saturating_add(stats.catalog_bytes)
         }, "all files of the index: the sum of the following";
         records_bytes = of_regions(stats, |region| region.records.bytes), "records of the regions";
         lists_bytes = of_regions(stats, |region| region.lists.bytes),
             "inverted lists of the regions";
-        region_filters_bytes = of_nodes(stats, |node| node.region_filter_bytes),
+        region_filters_bytes = sum(&stats.nodes, |node| node.region_filter_bytes),
             "filters of the regions";
-        global_filters_bytes = of_nodes(stats, |node| node.filter_bytes),
+        global_filters_bytes = sum(&stats.nodes, |node| node.filter_bytes),
             "global filters of the segments";
         catalog_bytes = stats.catalog_bytes, "the catalogue, and both copies of the lists of captures";
         segments = stats.segments, "segments";

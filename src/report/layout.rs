@@ -36,17 +36,19 @@ impl Layout {
         dropped.dedup();
         let can_be_below = all.last().is_some_and(|heading| heading.min_width > 0);
         let below: &[bool] = if can_be_below { &[false, true] } else { &[false] };
-        let mut candidates = below.iter().flat_map(|&below| {
+        let layouts = below.iter().flat_map(|&below| {
             let dropped = dropped.iter();
-            dropped.flat_map(move |&up_to| [false, true].map(|narrow| (below, up_to, narrow)))
+            dropped
+                .flat_map(move |&up_to| [false, true].map(|it| Self::with(all, up_to, it, below)))
         });
         let mut narrowest = wide;
-        candidates
-            .find_map(|(below, up_to, narrow)| {
-                narrowest = Self::with(all, up_to, narrow, below);
-                (narrowest.width() <= width).then(|| narrowest.clone())
-            })
-            .unwrap_or(narrowest)
+        for layout in layouts {
+            narrowest = layout;
+            if narrowest.width() <= width {
+                break;
+            }
+        }
+        narrowest
     }
 
     /// The layout without the columns of a priority up to this one.
@@ -79,12 +81,11 @@ impl Layout {
 
     /// The lines of headings.
     pub(super) fn head(&self) -> Vec<String> {
-        let last = self.headings.len().saturating_sub(1);
-        match self.headings.last().filter(|_| self.is_below) {
-            None => vec![head(&self.headings)],
-            Some(last_heading) => {
-                vec![head(&self.headings[..last]), format!("{:BELOW$}{}", "", last_heading.text)]
+        match self.headings.split_last() {
+            Some((last, others)) if self.is_below => {
+                vec![head(others), format!("{:BELOW$}{}", "", last.text)]
             }
+            _ => vec![head(&self.headings)],
         }
     }
 

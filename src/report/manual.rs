@@ -142,7 +142,7 @@ pub struct FieldDoc {
 
 fn table<R>(columns: &Columns<R>) -> Vec<FieldDoc> {
     let field = |column: &Column<R>| FieldDoc {
-        names: column.names().iter().map(ToString::to_string).collect(),
+        names: column.fields().into_iter().map(|(name, _)| name.into_owned()).collect(),
         aliases: column.aliases,
         kind: word(&column.kind),
         unit: column.unit,

@@ -202,10 +202,7 @@ const RESTS_ON: &str = "`sample`, or `even_values`: computed for evenly spread v
 impl PlanReport<'_> {
     /// Returns whether the plan rests on a sample.
     fn rests_on(&self) -> &'static str {
-        match self.sample {
-            Some(_) => "sample",
-            None => "even_values",
-        }
+        if self.sample.is_some() { "sample" } else { "even_values" }
     }
 
     /// Why a structure is recommended, and what that rests on.
@@ -224,11 +221,8 @@ impl PlanReport<'_> {
             "this is computed for evenly spread values, since no sample was measured"
         };
         // Only kinds of elements can be sampled.
-        let remedy = match self.element {
-            Some(_) => ": measure your traffic with --sample CAPTURE",
-            None => "",
-        };
-        format!("{reason}; {assumed}{remedy}")
+        let remedy = self.element.as_ref().map(|_| ": measure your traffic with --sample CAPTURE");
+        format!("{reason}; {assumed}{}", remedy.unwrap_or_default())
     }
 
     /// Whether the plan was asked for the most elements that fit.
