@@ -8,12 +8,13 @@ use super::document::{Block, Document, TableView};
 use super::format::{Frame, ReportFormat, Summary, Tail};
 use super::number::{counted, grouped, percent, rfc3339, rounded, size};
 use super::rows::{RowWriter, Writer};
-use super::selection::part_columns;
+use super::selection::{bounds_words, part_columns};
 use crate::decode::Tunnel;
 use crate::elements::ElementLabel;
 use crate::filters::saved::SavedFilter;
 use crate::filters::{CounterStats, Estimate, FilterKind, FilterSpec, FilterStats};
 use crate::pipeline::CombinationResult;
+use crate::selection::SelectedPart;
 use crate::zone::Zone;
 use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
@@ -265,22 +266,15 @@ fn described(label: &ElementLabel, zone: Zone) -> String {
     if rule.queries_only {
         text.push_str(", queries only");
     }
-    for port in &label.headers.dns_ports {
-        text += ", DNS also on port ";
-        text += &port.to_string();
-    }
+    let ports = label.headers.dns_ports.iter();
+    text.extend(ports.map(|port| format!(", DNS also on port {port}")));
     if label.headers.tunnel == Tunnel::Inner {
         text.push_str(", of the innermost IP header");
     }
-    if let Some(expression) = &label.part.expression {
-        text += ", where ";
-        text += expression;
-    }
-    for (word, time) in [("from", label.part.from_ns), ("before", label.part.to_ns)] {
-        if let Some(time) = time {
-            text.extend([", ", word, " ", &rfc3339(time, zone)]);
-        }
-    }
+    let SelectedPart { expression, from_ns, to_ns } = &label.part;
+    let [from, to] = [from_ns, to_ns].map(|ns| ns.map(|ns| rfc3339(ns, zone)));
+    let part = bounds_words(expression.clone(), from, to);
+    text.extend(part.map(|part| format!(", {part}")));
     text
 }
 

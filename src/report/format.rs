@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// A format of results: a line of the table of formats. Every command that lists something has all
 /// of them.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct ReportFormat {
     pub(super) name: &'static str,
     pub(super) help: &'static str,
@@ -128,10 +128,6 @@ impl ReportFormat {
         self.is_table() || self.has_document()
     }
 
-    pub(super) const fn is_flat(self) -> bool {
-        self.is_flat
-    }
-
     /// Whether it has more than rows.
     pub(super) const fn has_document(self) -> bool {
         !matches!(self.document, DocumentPlace::None)
@@ -156,12 +152,6 @@ impl PartialEq for ReportFormat {
 }
 
 impl Eq for ReportFormat {}
-
-impl fmt::Debug for ReportFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
 
 impl fmt::Display for ReportFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

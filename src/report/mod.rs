@@ -129,7 +129,7 @@ impl<W: Write> CountReport<W> {
             Writer::Table(Box::new(CountTable::begin(out, parameters, style)?))
         } else {
             let columns =
-                count_model::all_slice_columns(parameters.design.as_ref(), format.is_flat());
+                count_model::all_slice_columns(parameters.design.as_ref(), format.is_flat);
             let frame = count_model::frame(parameters);
             Writer::Rows(Box::new(RowWriter::begin(format, frame, columns, out)?))
         };

@@ -86,7 +86,7 @@ impl<W: Write, R> RowWriter<W, R> {
         columns: Columns<R>,
         out: W,
     ) -> io::Result<Self> {
-        let columns = if format.is_flat() { columns.flat() } else { columns };
+        let columns = if format.is_flat { columns.flat() } else { columns };
         let columns = columns.in_zone(frame.zone);
         let format = (format.begin)();
         let size = format.batch_size();

@@ -80,12 +80,17 @@ fn end_text(selection: &Selection) -> Option<String> {
 
 /// Which packets are selected; `None` if all are.
 pub(crate) fn part_words(selection: &Selection) -> Option<String> {
-    let parts = [
-        ("where", SelectedPart::from(selection).expression),
-        ("from", begin_text(selection)),
-        ("before", end_text(selection)),
-    ];
-    let parts = parts.into_iter();
+    let expression = SelectedPart::from(selection).expression;
+    bounds_words(expression, begin_text(selection), end_text(selection))
+}
+
+/// The parts of a selection behind their words; `None` if there are none.
+pub(super) fn bounds_words(
+    expression: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
+) -> Option<String> {
+    let parts = [("where", expression), ("from", from), ("before", to)].into_iter();
     joined(parts.filter_map(|(name, text)| Some(format!("{name} {}", text?))), ", ")
 }
 

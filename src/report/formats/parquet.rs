@@ -28,7 +28,7 @@ pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {
     is_line_by_line: false,
     is_flat: true,
     document: DocumentPlace::None,
-    begin: || Box::new(Parquet { file: None, shape: None }),
+    begin: || Box::new(Parquet(None)),
 };
 
 /// Rows of a row group.
@@ -43,12 +43,9 @@ const VALUES_AT_ONCE: usize = 4096;
 /// The columns of a row group, encoded.
 type RowGroup = Vec<EncodedColumn>;
 
-struct Parquet {
-    /// Writes into memory, from where row groups go to the output: so failures of the output stay
-    /// what they are.
-    file: Option<SerializedFileWriter<Vec<u8>>>,
-    shape: Option<Shape>,
-}
+/// Writes into memory, from where row groups go to the output: so failures of the output stay what
+/// they are.
+struct Parquet(Option<SerializedFileWriter<Vec<u8>>>);
 
 /// The schema of a file, and how its columns are written.
 struct Shape {
@@ -140,22 +137,17 @@ impl Format for Parquet {
         let Shape { schema, properties } = Shape::new(schema).map_err(io::Error::other)?;
         let root = schema.root_schema_ptr();
         let file = SerializedFileWriter::new(Vec::new(), root, properties);
-        self.file = Some(file.map_err(io::Error::other)?);
+        self.0 = Some(file.map_err(io::Error::other)?);
         Ok(())
     }
 
     fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
-        let shape = match self.shape.take() {
-            Some(shape) => shape,
-            None => Shape::new(&batch.schema).map_err(io::Error::other)?,
-        };
-        let group = shape.encode(batch).map_err(io::Error::other)?;
-        self.shape = Some(shape);
-        Ok(Part::new(group))
+        let group = Shape::new(&batch.schema).and_then(|shape| shape.encode(batch));
+        Ok(Part::new(group.map_err(io::Error::other)?))
     }
 
     fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
-        let file = self.file.as_mut().expect("the file was begun");
+        let file = self.0.as_mut().expect("the file was begun");
         let mut group = file.next_row_group().map_err(io::Error::other)?;
         for (bytes, closed) in part.downcast::<RowGroup>() {
             group.append_column(&bytes, closed).map_err(io::Error::other)?;
@@ -168,12 +160,12 @@ impl Format for Parquet {
     }
 
     fn end(&mut self, _: Frame, _: Tail, out: &mut dyn Write) -> io::Result<()> {
-        let file = self.file.take().expect("the file was begun");
+        let file = self.0.take().expect("the file was begun");
         out.write_all(&file.into_inner().map_err(io::Error::other)?)
     }
 
     fn fork(&self) -> Box<dyn Format> {
-        Box::new(Self { file: None, shape: None })
+        Box::new(Self(None))
     }
 }
 

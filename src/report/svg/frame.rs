@@ -28,7 +28,7 @@ const MOST_NOTES: usize = 6;
 const NOTE_GAP: f64 = 12.0;
 
 /// A part of the picture.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Rect {
     pub(super) left: f64,
     pub(super) top: f64,

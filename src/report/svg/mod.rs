@@ -51,7 +51,7 @@ pub(super) struct Drawn {
 
 /// Where the parts of a drawing are, in its own units, for the script of a page. The rows are those
 /// of the table behind the chart.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Geometry {
     pub(super) shape: Shape,
     #[serde(flatten)]
@@ -69,9 +69,10 @@ pub(super) struct Geometry {
 }
 
 /// The kind of a drawing.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Shape {
+    #[default]
     Lines,
     Bars,
     Heat,
@@ -84,15 +85,7 @@ impl Geometry {
     }
 
     fn new(shape: Shape, plot: Rect) -> Self {
-        Self {
-            shape,
-            plot,
-            x: Vec::new(),
-            y: Vec::new(),
-            bands: (0, 0),
-            horizontal: false,
-            times: None,
-        }
+        Self { shape, plot, ..Self::default() }
     }
 }
 
