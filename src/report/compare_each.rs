@@ -11,7 +11,7 @@ use super::compare_words::{
     file_name, in_percent, main_kind, margin_words, program_words, seeds_of, size_of, variant_words,
 };
 use super::complete::CompleteReport;
-use super::document::{Block, Document, TableView, Wrapping};
+use super::document::{Block, Document, TableView, TextColumns, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
 use super::format::{Frame, Tail};
 use super::heading::Heading;
@@ -293,26 +293,19 @@ impl<'a> EachReport<'a> {
     fn letter_table(&self) -> TableView {
         let number =
             |text: &str, priority| Heading::number(text.to_owned()).gap(2).drop_priority(priority);
-        let mut headings = vec![
-            Heading::text("capture"),
-            number("slices", 1),
-            number(&self.plan.rule.kind.plural(), 2),
-            number("p95", 3),
-        ];
-        headings.extend(self.sizes().into_iter().map(|size| Heading::text(size).gap(2)));
-        headings.push(number("floor", 4));
-        let rows = self.captures.iter().map(|capture| {
-            let mut row = vec![
-                file_name(&capture.capture.name),
-                grouped(capture.slices),
-                grouped(capture.exact),
-                or_dash(capture.expected, grouped),
-            ];
-            row.extend(capture.cells.iter().map(|cell| self.letter(cell.as_ref())));
-            row.push(or_dash(capture.floors.first(), |floor| short_percent(floor.mean)));
-            row
+        let mut columns = TextColumns::<CaptureRow>::default();
+        columns.push(Heading::text("capture"), |row| file_name(&row.capture.name));
+        columns.push(number("slices", 1), |row| grouped(row.slices));
+        columns.push(number(&self.plan.rule.kind.plural(), 2), |row| grouped(row.exact));
+        columns.push(number("p95", 3), |row| or_dash(row.expected, grouped));
+        for (place, size) in self.sizes().into_iter().enumerate() {
+            let heading = Heading::text(size).gap(2);
+            columns.push(heading, move |row| self.letter(row.cells[place].as_ref()));
+        }
+        columns.push(number("floor", 4), |row| {
+            or_dash(row.floors.first(), |floor| short_percent(floor.mean))
         });
-        TableView::new(headings, rows.collect::<Vec<_>>())
+        columns.table(&self.captures)
     }
 
     fn sum_table(&self) -> TableView {

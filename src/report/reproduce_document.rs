@@ -1,6 +1,6 @@
 //! Recomputed tables and figures of the papers, for people.
 
-use super::document::{Block, Document, TableView, Wrapping};
+use super::document::{Block, Document, TableView, TextColumns, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
 use super::number::counted;
@@ -91,19 +91,7 @@ fn add_experiment(document: &mut Document, experiment: &Experiment, report: &Rep
     if experiment.cells.iter().any(|cell| cell.is_time) {
         document.page([Block::Sentence(format!("Times on {}.", report.machine))]);
     }
-    let rows = experiment.cells.iter().map(|cell| {
-        let mut row = figures(cell);
-        row.push(cell.verdict());
-        row
-    });
-    let headings = [
-        Heading::text(""),
-        Heading::number("paper").gap(2),
-        Heading::number("formula").gap(2),
-        Heading::number("measured").gap(2),
-        Heading::text("verdict").gap(2).wrapped(VERDICT),
-    ];
-    document.both([Block::Table(TableView::new(headings, rows))]);
+    document.both([Block::Table(figures(&experiment.cells))]);
     document.page(experiment.charts.iter().map(figure).map(Block::Figure));
 }
 
@@ -140,15 +128,24 @@ fn series(curve: &Curve, chart: &Chart) -> Series {
     }
 }
 
-/// Label, paper, formula and measurement of a cell, as written.
-fn figures(cell: &Cell) -> Vec<String> {
-    let unit = if cell.unit.is_empty() { String::new() } else { format!(", {}", cell.unit) };
-    vec![
-        format!("{}{unit}", cell.label),
-        cell.paper.map_or_else(String::new, |paper| number(paper.value)),
-        cell.formula.map_or_else(String::new, number),
-        cell.measured.map_or_else(String::new, measured),
-    ]
+/// The figures, each with its label, and why it differs from the paper.
+fn figures(cells: &[Cell]) -> TableView {
+    let mut columns = TextColumns::<Cell>::default();
+    columns.push(Heading::text(""), |cell| {
+        let unit = if cell.unit.is_empty() { String::new() } else { format!(", {}", cell.unit) };
+        format!("{}{unit}", cell.label)
+    });
+    columns.push(Heading::number("paper").gap(2), |cell| {
+        cell.paper.map_or_else(String::new, |paper| number(paper.value))
+    });
+    columns.push(Heading::number("formula").gap(2), |cell| {
+        cell.formula.map_or_else(String::new, number)
+    });
+    columns.push(Heading::number("measured").gap(2), |cell| {
+        cell.measured.map_or_else(String::new, measured)
+    });
+    columns.push(Heading::text("verdict").gap(2).wrapped(VERDICT), Cell::verdict);
+    columns.table(cells)
 }
 
 /// The mean to the second digit of its standard error: what follows says nothing.

@@ -2,7 +2,7 @@
 
 use super::cell::Cell;
 use super::column::{Columns, columns};
-use super::document::{Block, TableView};
+use super::document::{Block, TextColumns};
 use super::heading::Heading;
 use super::number::{any, counted, grouped, some_slices};
 use crate::decode::Skip;
@@ -28,19 +28,16 @@ pub(super) fn captures(inputs: &[InputResult]) -> String {
 
 /// The inputs, each with its format and how reading ended.
 pub(super) fn inputs_table(inputs: &[InputResult]) -> Block {
-    let rows = inputs.iter().map(|input| {
-        let error = input.error.as_ref();
-        vec![
-            input.path.shown().to_string(),
-            input.container.clone().unwrap_or_else(|| "not recognised".to_owned()),
-            grouped(input.packets),
-            error.map_or_else(|| "complete".to_owned(), ToString::to_string),
-        ]
+    let mut columns = TextColumns::<InputResult>::default();
+    columns.push(Heading::text("input"), |input| input.path.shown().to_string());
+    columns.push(Heading::text("format"), |input| {
+        input.container.clone().unwrap_or_else(|| "not recognised".to_owned())
     });
-    let [input, format, packets, end] = ["input", "format", "packets", "how it went"];
-    let headings =
-        [Heading::text(input), Heading::text(format), Heading::number(packets), Heading::text(end)];
-    Block::Table(TableView::new(headings, rows))
+    columns.push(Heading::number("packets"), |input| grouped(input.packets));
+    columns.push(Heading::text("how it went"), |input| {
+        input.error.as_ref().map_or_else(|| "complete".to_owned(), ToString::to_string)
+    });
+    Block::Table(columns.table(inputs))
 }
 
 /// Says why a result is incomplete. Every table has these sentences: a file with a table lacks the

@@ -2,7 +2,7 @@
 //!
 //! A bounded number of slices is kept: in each part of the time the one with the most pairs.
 
-use super::document::{Block, Document, TableView};
+use super::document::{Block, Document, TextColumns};
 use super::figure::{Axis, Drawing, Figure, Scale, SeriesStyle};
 use super::heading::Heading;
 use super::number::{grouped, rounded, time};
@@ -249,19 +249,19 @@ impl TopPage {
         if ranked.is_empty() {
             return Vec::new();
         }
-        let rows = ranked.iter().take(LISTED).map(|(key, number, slices)| {
+        let number = Heading::number(format!("most {} in a slice", ranked_number(plan)));
+        let mut columns = TextColumns::<(String, f64, u64)>::default();
+        columns.push(Heading::text(plan.question.by_names()), |(key, ..)| key.clone());
+        columns.push(number, |(_, number, _)| rounded(*number));
+        columns.push(Heading::number("slices listed"), |(.., slices)| grouped(*slices));
+        columns.push(Heading::text("over time"), |(key, ..)| {
             let mut line = Sparkline::default();
             let numbers = self.series(key).into_iter();
             numbers.for_each(|number| line.push(if number.is_finite() { number } else { 0.0 }));
-            vec![key.clone(), rounded(*number), grouped(*slices), line.draw(None)]
+            line.draw(None)
         });
-        let headings = [
-            Heading::text(plan.question.by_names()),
-            Heading::number(format!("most {} in a slice", ranked_number(plan))),
-            Heading::number("slices listed"),
-            Heading::text("over time"),
-        ];
-        vec![Block::Section("Keys".into()), Block::Table(TableView::new(headings, rows))]
+        let table = columns.table(&ranked[..ranked.len().min(LISTED)]);
+        vec![Block::Section("Keys".into()), Block::Table(table)]
     }
 
     /// The largest key in words.

@@ -1,9 +1,9 @@
 //! The section of a count's page about the keys with the most distinct others.
 
-use super::document::{Block, TableView};
+use super::document::{Block, TableView, TextColumns};
 use super::heading::Heading;
 use super::number::{counted, grouped, percent, rounded};
-use crate::top::{Question, TopSlice};
+use crate::top::{Question, TopKey, TopSlice};
 
 /// A table for each question.
 pub(super) fn who(answers: &[(Question, TopSlice)]) -> Vec<Block> {
@@ -20,23 +20,18 @@ pub(super) fn who(answers: &[(Question, TopSlice)]) -> Vec<Block> {
         blocks.push(Block::Sentence(format!(
             "the {keys} with the most distinct {others}, over everything: about {pairs}"
         )));
-        let rows = slice.keys.iter().map(|key| {
+        let mut columns = TextColumns::<TopKey>::default();
+        columns.push(Heading::text(question.by_names()), |key| key.key.clone());
+        columns.push(Heading::number(format!("distinct {others}")), |key| rounded(key.best()));
+        columns.push(Heading::number("bounds"), |key| {
             let bounds = key.spread.as_ref().map_or([0, 0], |spread| [spread.lower, spread.upper]);
-            vec![
-                key.key.clone(),
-                rounded(key.best()),
-                bounds.map(grouped).join(" to "),
-                key.share.map_or_else(String::new, percent),
-            ]
+            bounds.map(grouped).join(" to ")
         });
-        let headings = [
-            Heading::text(question.by_names()),
-            Heading::number(format!("distinct {others}")),
-            Heading::number("bounds"),
-            Heading::number("share of pairs"),
-        ];
+        columns.push(Heading::number("share of pairs"), |key| {
+            key.share.map_or_else(String::new, percent)
+        });
         let bars = slice.keys.iter().map(|key| key.best() / most).collect();
-        blocks.push(Block::Table(TableView { bars, ..TableView::new(headings, rows) }));
+        blocks.push(Block::Table(TableView { bars, ..columns.table(&slice.keys) }));
     }
     blocks.push(Block::Sentence(
         "estimates in bounded memory; flowsieve top ranks the same exactly, by slice, and other keys"
