@@ -3,10 +3,9 @@
 use super::batch::Value;
 use super::column::{Columns, columns};
 use super::heading::Heading;
-use super::number::{grouped, or_dash, rounded};
+use super::number::{grouped, joined, or_dash, rounded};
 use crate::filters::FilterSpec;
 use crate::pipeline::{CombinationResult, CountPlan};
-use std::fmt::Write as _;
 
 /// The combinations that a filter was designed for, and its design.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,20 +116,12 @@ impl CountDesign {
 
     /// The parameters other than k as text: `, src k = 7`.
     pub(super) fn words(&self) -> String {
-        let mut words = String::new();
-        for StoredCombination { attributes, probes } in &self.stored {
-            // Writing to a String cannot fail.
-            let _ = write!(words, ", {} k = {probes}", attributes.join(","));
-        }
-        let sizes: Vec<String> = self.sizes.iter().map(|&size| grouped(size)).collect();
-        if !sizes.is_empty() {
-            let _ = write!(words, ", m = {}", sizes.join(" "));
-        }
-        let cuts: Vec<String> = self.cuts.iter().map(|cut| cut.join(",")).collect();
-        if !cuts.is_empty() {
-            let _ = write!(words, ", cuts {}", cuts.join("; "));
-        }
-        words
+        let stored = self.stored.iter();
+        let stored = stored.map(|it| format!(", {} k = {}", it.attributes.join(","), it.probes));
+        let sizes = joined(self.sizes.iter().map(|&size| grouped(size)), " ");
+        let cuts = joined(self.cuts.iter().map(|cut| cut.join(",")), "; ");
+        let sizes = sizes.map(|sizes| format!(", m = {sizes}"));
+        stored.chain(sizes).chain(cuts.map(|cuts| format!(", cuts {cuts}"))).collect()
     }
 }
 

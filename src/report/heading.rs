@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// A heading with the layout of its column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Heading {
     pub(super) text: Cow<'static, str>,
     /// Position among the columns that are shown.
@@ -28,17 +28,7 @@ pub struct Heading {
 impl Heading {
     /// A column of numbers, aligned to the right.
     pub(super) fn right(place: u8, width: usize, text: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            text: text.into(),
-            place,
-            width,
-            is_left: false,
-            gap: 1,
-            drop_priority: 0,
-            narrow: None,
-            min_width: 0,
-            is_wrapped: false,
-        }
+        Self { text: text.into(), place, width, gap: 1, ..Self::default() }
     }
 
     /// A column of texts, aligned to the left.

@@ -4,7 +4,7 @@ use super::complete::CompleteReport;
 use super::document::{Block, Document, TableView, TextColumns, Wrapping};
 use super::format::Frame;
 use super::heading::Heading;
-use super::number::{counted, grouped, short_percent, size};
+use super::number::{counted, grouped, joined, short_percent, size};
 use super::plan_model::{PlanReport, line_columns};
 use super::run_view::shortcomings;
 use super::selection::selection_words;
@@ -219,16 +219,11 @@ fn parameters(report: &PlanReport<'_>, structure: Structure, design: &Shape) -> 
             (unit, _) => format!("{many}{size} {unit}"),
         });
     }
-    if !design.sizes.is_empty() {
-        let sizes: Vec<String> = design.sizes.iter().map(|&size| grouped(size)).collect();
-        parts.push(format!("m {}", sizes.join(" ")));
-    }
-    if let Some(probes) = design.probes {
-        parts.push(format!("k {probes}"));
-    }
-    for &(mask, probes) in design.stored.iter().take(CUTS_SPELT) {
-        parts.push(format!("{} k {probes}", label(report, mask)));
-    }
+    let sizes = joined(design.sizes.iter().map(|&size| grouped(size)), " ");
+    parts.extend(sizes.map(|sizes| format!("m {sizes}")));
+    parts.extend(design.probes.map(|probes| format!("k {probes}")));
+    let stored = design.stored.iter().take(CUTS_SPELT);
+    parts.extend(stored.map(|&(mask, probes)| format!("{} k {probes}", label(report, mask))));
     if design.stored.len() > CUTS_SPELT {
         parts.push(format!("{} more", design.stored.len() - CUTS_SPELT));
     }
@@ -236,14 +231,12 @@ fn parameters(report: &PlanReport<'_>, structure: Structure, design: &Shape) -> 
         0 if structure.filter().is_some_and(FilterKind::has_cuts) => parts.push("uncut".into()),
         0 => {}
         1..=CUTS_SPELT => {
-            let cuts = design.cuts.iter().map(|&cut| report.request.name(cut));
-            parts.push(format!("cuts {}", cuts.collect::<Vec<_>>().join("; ")));
+            let cuts = joined(design.cuts.iter().map(|&cut| report.request.name(cut)), "; ");
+            parts.extend(cuts.map(|cuts| format!("cuts {cuts}")));
         }
         many => parts.push(format!("{many} cuts")),
     }
-    if let Some(bits) = design.remainder_bits {
-        parts.push(format!("r {bits}"));
-    }
+    parts.extend(design.remainder_bits.map(|bits| format!("r {bits}")));
     parts.join(", ")
 }
 

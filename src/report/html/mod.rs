@@ -85,17 +85,15 @@ fn body(html: &mut Markup, document: &Document) -> BTreeMap<String, svg::Geometr
     let mut places = BTreeMap::new();
     let mut is_open = false;
     for block in document.shown_on(Medium::Page) {
-        if let Block::Section(title) = block {
-            if is_open {
-                html.close_line("section");
-            }
-            is_open = true;
-            html.open("section", &[]);
-            html.leaf("h2", &[], title);
-            html.line();
-            continue;
-        }
         match block {
+            Block::Section(title) => {
+                if is_open {
+                    html.close_line("section");
+                }
+                is_open = true;
+                html.open("section", &[]);
+                html.leaf("h2", &[], title);
+            }
             Block::Sentence(text) => html.leaf("p", &[], as_sentence(text)),
             Block::Command(words) => html.leaf("pre", &[], words.join(" ")),
             Block::Table(table) => data_table(html, table),
@@ -104,7 +102,7 @@ fn body(html: &mut Markup, document: &Document) -> BTreeMap<String, svg::Geometr
                 places.insert(format!("figure-{}", places.len()), place);
             }
             // Answers and warnings are in the head.
-            Block::Answer(_) | Block::Warning(_) | Block::Gap | Block::Section(_) => continue,
+            Block::Answer(_) | Block::Warning(_) | Block::Gap => continue,
         }
         html.line();
     }

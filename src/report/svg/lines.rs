@@ -209,11 +209,16 @@ impl Spans {
         Some((panel.left + x * panel.width, panel.bottom() - y * panel.height))
     }
 
-    /// An end of an error bar: within the panel, even if the axis cannot show it.
-    fn end(&self, panel: Rect, x: f64, y: f64) -> Spot {
-        let y = if self.y.place(y).is_some() { y } else { f64::MIN_POSITIVE };
-        let (x, y) = self.spot(panel, x, y)?;
-        Some((x, y.clamp(panel.top, panel.bottom())))
+    /// The lower and the upper end of an error bar: within the panel, even if the axis cannot show
+    /// them; `None` if it cannot show the point.
+    fn ends(&self, panel: Rect, point: &Point) -> Option<[(f64, f64); 2]> {
+        self.spot(panel, point.x, point.y)?;
+        let end = |y: f64| {
+            let y = if self.y.place(y).is_some() { y } else { f64::MIN_POSITIVE };
+            let (x, y) = self.spot(panel, point.x, y)?;
+            Some((x, y.clamp(panel.top, panel.bottom())))
+        };
+        Some([end(point.y - point.errors[0])?, end(point.y + point.errors[1])?])
     }
 }
 
@@ -392,14 +397,10 @@ fn area(spots: &[Spot], bottom: f64) -> String {
 /// Draws the band between the ends of the error bars, broken at gaps.
 fn band(svg: &mut Markup, series: &Series, plot: Rect, spans: &Spans) {
     let mut path = String::new();
-    let ends = series.points.iter().map(|point| {
-        spans.spot(plot, point.x, point.y)?;
-        let end = |y: f64| spans.end(plot, point.x, y);
-        end(point.y - point.errors[0]).zip(end(point.y + point.errors[1]))
-    });
+    let ends = series.points.iter().map(|point| spans.ends(plot, point));
     for part in ends.collect::<Vec<_>>().split(Option::is_none) {
-        let there = part.iter().flatten().map(|(low, _)| *low);
-        let back = part.iter().rev().flatten().map(|(_, high)| *high);
+        let there = part.iter().flatten().map(|[low, _]| *low);
+        let back = part.iter().rev().flatten().map(|[_, high]| *high);
         if part.len() > 1 {
             envelope::push_path(&mut path, there.chain(back));
             path.push('z');
@@ -413,18 +414,9 @@ fn errors(svg: &mut Markup, series: &Series, plot: Rect, spans: &Spans) {
     let mut path = String::new();
     let feet = series.points.len() <= FEET;
     let mut column = f64::NEG_INFINITY;
-    for point in
-        series.points.iter().filter(|point| point.errors.iter().any(|&length| length > 0.0))
-    {
-        let end = |y: f64| {
-            spans.spot(plot, point.x, point.y)?;
-            spans.end(plot, point.x, y)
-        };
-        let (Some((x, low)), Some((_, high))) =
-            (end(point.y - point.errors[0]), end(point.y + point.errors[1]))
-        else {
-            continue;
-        };
+    let has_error = |point: &&Point| point.errors.iter().any(|&length| length > 0.0);
+    let points = series.points.iter().filter(has_error);
+    for [(x, low), (_, high)] in points.filter_map(|point| spans.ends(plot, point)) {
         // Bars that cannot be seen are not drawn, and at most one in each column.
         if low - high < 0.5 || (!feet && x < column + 0.5) || x > plot.right() + 0.5 {
             continue;

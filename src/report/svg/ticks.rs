@@ -95,27 +95,15 @@ impl Span {
     }
 
     fn even(&self, step: f64) -> Vec<Tick> {
-        self.multiples(step).map(|n| self.tick(n, self.label(n, step))).collect()
-    }
-
-    fn label(&self, number: f64, step: f64) -> String {
-        match self.scale {
-            Scale::Percent => format!("{} %", decimal(number, step)),
-            _ => decimal(number, step),
-        }
+        let unit = if self.scale == Scale::Percent { " %" } else { "" };
+        self.multiples(step).map(|n| self.tick(n, decimal(n, step) + unit)).collect()
     }
 
     /// Powers of ten; with few of them, their doubles and fivefolds too.
     fn decades(&self) -> Vec<Tick> {
-        let between: &[f64] = match self.high - self.low {
-            wide if wide > 2.5 => &[1.0],
-            _ => &[1.0, 2.0, 5.0],
-        };
+        let between: &[f64] = if self.high - self.low > 2.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let step = ((self.high - self.low) / TICKS).ceil().max(1.0);
-        let unit = match self.scale {
-            Scale::PercentLog => " %",
-            _ => "",
-        };
+        let unit = if self.scale == Scale::PercentLog { " %" } else { "" };
         let mut ticks = Vec::new();
         if self.below > 0.0 {
             ticks.push(Tick { at: 0.0, label: format!("0{unit}") });
