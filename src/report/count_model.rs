@@ -12,7 +12,9 @@ use super::run_view::inputs_cell;
 use super::selection::trace_columns;
 use crate::decode::Skip;
 use crate::filters::FilterSpec;
-use crate::pipeline::{CountPlan, CountSummary, Quantiles, SliceResult, Totals, WholeResult};
+use crate::pipeline::{
+    CombinationResult, CountPlan, CountSummary, Quantiles, SliceResult, Totals, WholeResult,
+};
 use crate::zone::Zone;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -180,11 +182,8 @@ pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Col
                 move |slice: &SliceResult| slice.combinations.get(index).copied(),
             );
         }
-    } else if let Some(design) = design.filter(|_| !combinations.is_empty()) {
-        let design = design.clone();
-        columns = columns.objects("combinations", combination_columns(), move |slice| {
-            design.counts(&slice.combinations)
-        });
+    } else {
+        columns = with_combinations(columns, design, |slice| &slice.combinations);
     }
     with_marks(columns)
 }
@@ -257,15 +256,18 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         ..object("quantiles", quantile_columns(), |totals| totals.quantiles),
             "quantiles of the distinct elements per reported slice: exact, else estimated, else raw counts; null if a slice has none";
     };
-    match design.filter(|design| !design.combinations.is_empty()) {
-        Some(design) => {
-            let design = design.clone();
-            columns.objects("combinations", combination_columns(), move |totals| {
-                design.counts(&totals.combinations)
-            })
-        }
-        None => columns,
-    }
+    with_combinations(columns, design, |totals| &totals.combinations)
+}
+
+/// Appends the counts of the wanted combinations as a list, if there are any.
+fn with_combinations<R: 'static>(
+    columns: Columns<R>,
+    design: Option<&CountDesign>,
+    counts: fn(&R) -> &Vec<CombinationResult>,
+) -> Columns<R> {
+    let design = design.filter(|design| !design.combinations.is_empty()).cloned();
+    let Some(design) = design else { return columns };
+    columns.objects("combinations", combination_columns(), move |row| design.counts(counts(row)))
 }
 
 /// Returns what the document has besides the slices.

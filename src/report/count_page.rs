@@ -12,8 +12,7 @@ use super::number::{counted, grouped, percent, rounded, some_slices, windows_of}
 use super::run_view::{captures, inputs_table, problems};
 use super::selection::zone_words;
 use super::svg::written;
-use super::traffic_page::{skipped, who_talks};
-use super::who_page::who;
+use super::traffic_page::{skipped, who, who_talks};
 use crate::pipeline::{CountSummary, SliceResult, SliceSink, Totals, Traffic};
 use crate::top::{Question, TopSlice};
 use crate::zone::Zone;

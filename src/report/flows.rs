@@ -175,12 +175,9 @@ fn title(parameters: &FlowParameters) -> String {
         }
         FlowShape::Unique => "flows, each when it is first seen".to_owned(),
     };
-    let idle = parameters
-        .plan
-        .idle_ns
-        .map(|idle| format!(", ended after {} without packets", duration(idle)));
-    let active =
-        parameters.plan.active_ns.map(|active| format!(", cut after {}", duration(active)));
+    let plan = &parameters.plan;
+    let idle = plan.idle_ns.map(|idle| format!(", ended after {} without packets", duration(idle)));
+    let active = plan.active_ns.map(|active| format!(", cut after {}", duration(active)));
     title.extend(idle.into_iter().chain(active));
     title.extend(parameters.most.map(|most| {
         let most = grouped(most as u64);

@@ -67,7 +67,6 @@ mod top_page;
 mod top_table;
 mod traffic_page;
 pub mod traffic_table;
-mod who_page;
 
 pub use compare_each::EachReport;
 pub use compare_model::{CaptureDigest, CompareReport, Grouping};

@@ -1,10 +1,13 @@
-//! Figures of the traffic: who talks to whom, and packets without an element.
+//! The traffic on a page: who talks to whom, which keys have the most distinct others, and packets
+//! without an element.
 
-use super::document::Block;
+use super::document::{Block, TableView, TextColumns};
 use super::figure::{Axis, Drawing, Figure, Scale};
-use super::number::{any, counted};
+use super::heading::Heading;
+use super::number::{any, counted, grouped, percent, rounded};
 use crate::decode::Skip;
 use crate::pipeline::{Traffic, TrafficPair, prefix_name};
+use crate::top::{Question, TopKey, TopSlice};
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
@@ -83,4 +86,39 @@ fn heat_map(traffic: &Traffic) -> Option<Figure> {
     };
     let title = "Packets from origin (row) to destination (column)";
     Some(Figure::new("origin-destination", title, caption, drawing))
+}
+
+/// The keys with the most distinct others: a table for each question.
+pub(super) fn who(answers: &[(Question, TopSlice)]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for (question, slice) in answers {
+        let (keys, others) = (question.keys_plural(), question.others_plural());
+        let Some(largest) = slice.keys.first() else {
+            let text = format!("none of the {keys} has two distinct {others}");
+            blocks.push(Block::Sentence(text));
+            continue;
+        };
+        let most = largest.best().max(1.0);
+        let pairs = counted(slice.best().round() as u64, "pair", "pairs");
+        blocks.push(Block::Sentence(format!(
+            "the {keys} with the most distinct {others}, over everything: about {pairs}"
+        )));
+        let mut columns = TextColumns::<TopKey>::default();
+        columns.push(Heading::text(question.by_names()), |key| key.key.clone());
+        columns.push(Heading::number(format!("distinct {others}")), |key| rounded(key.best()));
+        columns.push(Heading::number("bounds"), |key| {
+            let bounds = key.spread.as_ref().map_or([0, 0], |spread| [spread.lower, spread.upper]);
+            bounds.map(grouped).join(" to ")
+        });
+        columns.push(Heading::number("share of pairs"), |key| {
+            key.share.map_or_else(String::new, percent)
+        });
+        let bars = slice.keys.iter().map(|key| key.best() / most).collect();
+        blocks.push(Block::Table(TableView { bars, ..columns.table(&slice.keys) }));
+    }
+    blocks.push(Block::Sentence(
+        "estimates in bounded memory; flowsieve top ranks the same exactly, by slice, and other keys"
+            .to_owned(),
+    ));
+    blocks
 }

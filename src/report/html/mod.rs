@@ -39,36 +39,19 @@ pub fn page(document: &Document) -> String {
     let sources = format!("style-src '{}'; script-src '{}'", digest(&style), digest(&script));
     let policy = format!("default-src 'none'; {sources}; base-uri 'none'; form-action 'none'");
     let mut html = Markup::default();
-    html.own("<!DOCTYPE html>\n");
-    html.open("html", &[("lang", &"en")]);
-    html.open("head", &[]);
-    html.line();
-    html.empty("meta", &[("charset", &"utf-8")]);
+    html.own("<!DOCTYPE html>\n<html lang=\"en\"><head>\n<meta charset=\"utf-8\"/>");
     html.empty("meta", &[("http-equiv", &"Content-Security-Policy"), ("content", &policy)]);
-    html.empty(
-        "meta",
-        &[("name", &"viewport"), ("content", &"width=device-width, initial-scale=1")],
-    );
+    html.own("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>");
     let generator = concat!("flowsieve ", env!("CARGO_PKG_VERSION"));
     html.empty("meta", &[("name", &"generator"), ("content", &generator)]);
     html.line();
     html.leaf("title", &[], &document.title);
-    html.open("style", &[]);
-    html.own(&style);
-    html.close("style");
-    html.close_line("head");
-    html.open("body", &[]);
-    html.line();
-    let places = body(&mut html, document);
-    let places = json!(places).to_string();
+    html.own(&format!("<style>{style}</style></head>\n<body>\n"));
+    let places = json!(body(&mut html, document)).to_string();
     html.open("script", &[("type", &"application/json"), ("id", &"places")]);
     html.own(&json_in_script(&places));
     html.close_line("script");
-    html.open("script", &[]);
-    html.own(&script);
-    html.close("script");
-    html.close("body");
-    html.close_line("html");
+    html.own(&format!("<script>{script}</script></body></html>\n"));
     html.finish()
 }
 
@@ -176,14 +159,12 @@ fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
     html.own(&drawn.svg);
     html.close_line("div");
     let (table, note) = chart_rows::table(figure);
-    html.open("details", &[]);
-    html.leaf("summary", &[], "Values as a table");
+    html.own("<details><summary>Values as a table</summary>");
     if let Some(note) = note {
         html.leaf("p", &[], note);
     }
     data_table(html, &table);
-    html.close("details");
-    html.close("figure");
+    html.own("</details></figure>");
     drawn.geometry
 }
 
@@ -207,8 +188,7 @@ fn legend(html: &mut Markup, keys: &[svg::Key]) {
         html.open("svg", icon);
         html.open("g", &[("class", &class)]);
         svg::swatch(html, key.swatch, 0.0, 7.0);
-        html.close("g");
-        html.close("svg");
+        html.own("</g></svg>");
         html.leaf("span", &[], &key.name);
         html.close("button");
     }
@@ -226,17 +206,15 @@ fn data_table(html: &mut Markup, table: &TableView) {
     let long = table.rows.len() > WHOLE;
     let box_class = if long { "scroll long" } else { "scroll" };
     html.open("div", &[("class", &box_class), ("tabindex", &0)]);
-    html.open("table", &[]);
+    html.own("<table>");
     if table.has_head() {
-        html.open("thead", &[]);
-        html.open("tr", &[]);
+        html.own("<thead><tr>");
         for (class, name) in classes.iter().zip(names) {
             html.open("th", &[("class", class), ("scope", &"col")]);
             html.leaf("button", &[("type", &"button")], name);
             html.close("th");
         }
-        html.close("tr");
-        html.close_line("thead");
+        html.own("</tr></thead>\n");
     }
     html.open("tbody", &[]);
     for (number, row) in table.rows.iter().enumerate() {
@@ -247,9 +225,7 @@ fn data_table(html: &mut Markup, table: &TableView) {
         }
         html.close_line("tr");
     }
-    html.close("tbody");
-    html.close("table");
-    html.close("div");
+    html.own("</tbody></table></div>");
     if long {
         let words = format!("{} rows; scroll for more", grouped(table.rows.len() as u64));
         html.leaf("p", &[("class", &"rows")], words);
