@@ -3,8 +3,8 @@
 use super::compare_model::{CompareReport, Grouping, VerdictRow};
 use super::compare_structures::hash_variant;
 use super::compare_words::{
-    digests, floor_sentence, in_percent, points, probes_words, program_words, seeds_of, seeds_rule,
-    size_of, slice_word, title, variant_words,
+    digests, floor_sentence, in_percent, mean, points, probes_words, program_words, seeds_of,
+    seeds_rule, size_of, slice_word, title, variant_words,
 };
 use super::document::{Block, Document, TableView, TextColumns, Wrapping};
 use super::formats::tables::Markup;
@@ -40,19 +40,16 @@ pub(super) fn document(report: &CompareReport<'_>) -> Document {
     let has_others = pair.is_none() || others(report).len() > MOST_OTHERS;
     let others = CountKind::ALL.into_iter().filter(|_| has_others);
     let others = others.filter_map(|kind| others_table(report, kind));
-    for table in pair.into_iter().chain(others) {
-        document.terminal([Block::Gap, Block::Table(table)]);
-    }
-    if let Some((name, table)) = group(report) {
-        document.terminal([Block::Gap, Block::Sentence(name), Block::Table(table)]);
-    }
-    for table in rates(report) {
-        document.terminal([Block::Gap, Block::Table(table)]);
-    }
+    let block = |table| [Block::Gap, Block::Table(table)];
+    document.terminal(pair.into_iter().chain(others).flat_map(block));
+    let group = group(report).into_iter();
+    document.terminal(
+        group.flat_map(|(name, table)| [Block::Gap, Block::Sentence(name), Block::Table(table)]),
+    );
+    document.terminal(rates(report).into_iter().flat_map(block));
     document.terminal([Block::Sentence(notes(report).join(" "))]);
-    if report.plan.queries {
-        document.terminal([Block::Sentence(FALSE_POSITIVES.to_owned())]);
-    }
+    let rates = report.plan.queries.then_some(FALSE_POSITIVES);
+    document.terminal(rates.map(|text| Block::Sentence(text.to_owned())));
     document.terminal(report.remarks().into_iter().map(Block::Sentence));
     // The first 64 bits tell captures apart, and have room on a narrow terminal.
     let digests = digests(&report.captures).take(DIGESTS).map(|words| {
@@ -72,10 +69,8 @@ const FALSE_POSITIVES: &str = "False positives: share of the queries for absent 
 
 /// Returns the structures that are not in the pair.
 fn others(report: &CompareReport<'_>) -> Vec<Contender> {
-    let pair = report.plan.pair.unwrap_or([Contender::Planned; 2]);
-    let mut contenders = report.plan.contenders.clone();
-    contenders.retain(|contender| report.plan.pair.is_none() || !pair.contains(contender));
-    contenders
+    let is_other = |it: &Contender| report.plan.pair.is_none_or(|pair| !pair.contains(it));
+    report.plan.contenders.iter().copied().filter(is_other).collect()
 }
 
 /// The verdicts that a terminal has room for: of raw counts all, of estimates one.
@@ -213,15 +208,10 @@ fn short_error(it: Measured<'_>) -> String {
 
 /// The structures besides the pair: a row a structure, a column a size.
 fn others_table(report: &CompareReport<'_>, kind: CountKind) -> Option<TableView> {
-    let first = match kind {
-        CountKind::Raw => "raw, %",
-        CountKind::Estimate => "est, %",
-    };
+    let first = if kind == CountKind::Raw { "raw, %" } else { "est, %" };
     let sizes = &report.comparison.sizes;
     let headings = sizes.iter().map(|&size| Heading::text(report.size(size)).gap(2));
-    let others =
-        if report.plan.pair.is_some() { others(report) } else { report.plan.contenders.clone() };
-    let rows = others.into_iter().map(|contender| {
+    let rows = others(report).into_iter().map(|contender| {
         let cells = sizes.iter().map(|&it| short_error(Measured::new(report, contender, it, kind)));
         (contender.name().to_owned(), cells.collect::<Vec<_>>())
     });
@@ -315,9 +305,7 @@ fn by_size(report: &CompareReport<'_>, pair: [Contender; 2]) -> TableView {
         let (least, most) = (slices[0].0, slices[slices.len() - 1].0);
         let means = errors.iter().map(|errors| {
             let of = |&(_, number): &(u64, usize)| errors.get(number).copied().flatten();
-            let own: Vec<f64> = slices.iter().filter_map(of).collect();
-            let mean = own.iter().sum::<f64>() / own.len() as f64;
-            or_dash((!own.is_empty()).then_some(mean), short_percent)
+            or_dash(mean(slices.iter().filter_map(of)), short_percent)
         });
         let range = format!("{} to {}", grouped(least), grouped(most));
         [range, slices.len().to_string()].into_iter().chain(means).collect()

@@ -63,10 +63,7 @@ fn seeds_words(comparison: &Comparison) -> String {
     let seeds = comparison.entries.iter().map(|entry| entry.replicates.len());
     let used = seeds.clone().filter(|seeds| *seeds > 0);
     let (fewest, most) = (used.clone().min().unwrap_or(0), used.max().unwrap_or(0));
-    match (fewest, most) {
-        (a, b) if a == b => seeds_of(a),
-        (a, b) => format!("{a} to {b} seeds"),
-    }
+    if fewest == most { seeds_of(most) } else { format!("{fewest} to {most} seeds") }
 }
 
 /// How the numbers of hash functions were chosen.
@@ -247,12 +244,10 @@ impl CompareReport<'_> {
         remarks.extend(omitted.map(|slices| {
             format!("{slices} left out of all results; widen --slice, or raise --exact-limit.")
         }));
-        if comparison.is_streamed {
+        remarks.extend(comparison.is_streamed.then(|| {
             let seeds = comparison.looks.last().copied().unwrap_or(1);
-            remarks.push(format!(
-                "The trace is too long for further looks within --exact-limit: {seeds} seeds at once."
-            ));
-        }
+            format!("The trace is too long for further looks within --exact-limit: {seeds} seeds at once.")
+        }));
         remarks.extend(self.unequal_memory());
         let planned = comparison.entries.iter().filter(|it| it.contender == Contender::Planned);
         let planned = planned.filter_map(|entry| {
@@ -278,18 +273,15 @@ impl CompareReport<'_> {
             return None;
         }
         let size = middle(&self.comparison.sizes)?;
-        let mean = |contender: Contender| {
+        let others = pair.map(|contender| {
             let entry = self.comparison.entry(contender, size)?;
             let errors = self.comparison.slice_errors(entry, kind).into_iter();
             let slices = errors.zip(&self.comparison.slices);
-            let large: Vec<f64> = slices
-                .filter(|(_, slice)| slice.exact >= Some(SMALL))
-                .filter_map(|(error, _)| error)
-                .collect();
-            let mean = large.iter().sum::<f64>() / large.len() as f64;
-            mean.is_finite().then(|| format!("{} {}", contender.name(), short_percent(mean)))
-        };
-        let others = joined(pair.map(mean).into_iter().flatten(), ", ");
+            let large = slices.filter(|(_, slice)| slice.exact >= Some(SMALL));
+            let mean = mean(large.filter_map(|(error, _)| error))?;
+            Some(format!("{} {}", contender.name(), short_percent(mean)))
+        });
+        let others = joined(others.into_iter().flatten(), ", ");
         let others = others.map_or_else(String::new, |others| {
             format!("; mean error of the others at {}: {others}", self.size(size))
         });
@@ -311,13 +303,19 @@ impl CompareReport<'_> {
             Some(format!("{name} at {size} uses {}", self.size(used)))
         });
         let unequal: Vec<String> = unequal.collect();
-        let listed = unequal.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+        let listed = joined(unequal.iter().take(LISTED).cloned(), ", ")?;
         let more = unequal.len().saturating_sub(LISTED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        (!unequal.is_empty()).then(|| {
-            format!("Not the memory that was asked for: {listed}{more}; multiples of 48 B are filled by most.")
-        })
+        Some(format!(
+            "Not the memory that was asked for: {listed}{more}; multiples of 48 B are filled by most."
+        ))
     }
+}
+
+/// The mean; `None` of no numbers.
+pub(super) fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
+    let numbers: Vec<f64> = numbers.collect();
+    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
 /// The middle one; of an even number the lower.
