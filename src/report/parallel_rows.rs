@@ -3,12 +3,12 @@
 use super::batch::Batch;
 use super::column::Columns;
 use super::format::{Format, Frame, Part, ReportFormat, Tail};
-use super::rows::{Limits, RowWriter};
+use super::rows::{GatheredRows, RowWriter};
 use flowsieve_engine::internal::{MapWorker, OrderedWorkers, WorkerPanicked};
 use std::fmt;
 use std::io::{self, Write};
 use std::mem::{replace, take};
-use std::sync::Arc;
+use std::slice::from_ref;
 
 /// Most threads: each has a batch in memory, and as much again waits for it.
 const MOST_THREADS: usize = 8;
@@ -31,18 +31,15 @@ type Encoded = io::Result<Vec<Part>>;
 
 /// Encodes rows in a thread.
 struct Encoder<R> {
-    columns: Arc<Columns<R>>,
+    rows: GatheredRows<R>,
     format: Box<dyn Format>,
-    batch: Batch,
-    limits: Limits,
 }
 
 impl<R> Encoder<R> {
     fn push(&mut self, mut rows: &[R], parts: &mut Encoded) {
         while !rows.is_empty() {
-            let some = rows.len().min(self.limits.unchecked_rows(&self.batch));
-            self.columns.append(&rows[..some], &mut self.batch);
-            if self.limits.is_full(&self.batch) {
+            let some = rows.len().min(self.rows.unchecked());
+            if self.rows.append(&rows[..some]) {
                 self.encode(parts);
             }
             rows = &rows[some..];
@@ -50,14 +47,14 @@ impl<R> Encoder<R> {
     }
 
     fn encode(&mut self, parts: &mut Encoded) {
-        if let (Ok(done), 1..) = (&mut *parts, self.batch.rows) {
-            match self.format.encode(&self.batch) {
+        if let (Ok(done), 1..) = (&mut *parts, self.rows.batch.rows) {
+            match self.format.encode(&self.rows.batch) {
                 Ok(part) => done.push(part),
                 Err(error) => *parts = Err(error),
             }
         }
-        self.limits.pass(&self.batch);
-        self.batch.clear();
+        self.rows.pass();
+        self.rows.batch.clear();
     }
 }
 
@@ -66,11 +63,11 @@ impl<R: Send + Sync> MapWorker<Task<R>> for Encoder<R> {
 
     fn map(&mut self, task: Task<R>) -> Encoded {
         let mut parts = Ok(Vec::new());
-        self.limits.before = 0;
+        self.rows.before = 0;
         match task {
             Task::Rows(rows) => self.push(&rows, &mut parts),
             Task::Lazy(rows) => rows(&mut |rows| self.push(rows, &mut parts)),
-            Task::Batch(batch) => self.batch = batch,
+            Task::Batch(batch) => self.rows.batch = batch,
         }
         self.encode(&mut parts);
         parts
@@ -102,7 +99,7 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
         out: W,
     ) -> io::Result<Self> {
         let mut writer = RowWriter::begin(format, frame, columns, out)?;
-        writer.limits.checked_rows = checked_rows;
+        writer.rows.checked = checked_rows;
         Ok(Self { writer, workers: None, gathered: Vec::new() })
     }
 
@@ -110,12 +107,7 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
     pub(super) fn parallel(mut self, threads: usize) -> Self {
         if threads > 1 {
             let format = &self.writer.format;
-            let encoder = || Encoder {
-                columns: Arc::clone(&self.writer.columns),
-                format: format.fork(),
-                batch: Batch::new(&self.writer.batch.schema),
-                limits: self.writer.limits,
-            };
+            let encoder = || Encoder { rows: self.writer.rows.fork(), format: format.fork() };
             let (threads, bytes) = (threads.min(MOST_THREADS), format.batch_size().bytes);
             self.workers = OrderedWorkers::start("rows", threads, bytes, QUEUED, encoder);
         }
@@ -124,7 +116,7 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
 
     /// Writes a row that was made here.
     pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
-        if self.writer.append(row) { self.write_batch() } else { Ok(()) }
+        if self.writer.rows.append(from_ref(row)) { self.write_batch() } else { Ok(()) }
     }
 
     /// Writes a row whose columns a worker may make, if there is one.
@@ -133,17 +125,17 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
             return self.row(&row);
         }
         if self.gathered.capacity() == 0 {
-            self.gathered.reserve_exact(self.writer.limits.rows);
+            self.gathered.reserve_exact(self.writer.rows.most);
         }
         self.gathered.push(row);
-        if self.gathered.len() < self.writer.limits.rows { Ok(()) } else { self.write_gathered() }
+        if self.gathered.len() < self.writer.rows.most { Ok(()) } else { self.write_gathered() }
     }
 
     /// Returns how many rows a worker may make at once, or `None` if the caller must make them.
     pub(super) fn lazy_rows(&self) -> Option<usize> {
-        let RowWriter { limits, batch, .. } = &self.writer;
-        let is_between = self.gathered.is_empty() && limits.missing_rows(batch) == limits.rows;
-        (self.workers.is_some() && is_between).then_some(limits.rows)
+        let rows = &self.writer.rows;
+        let is_between = self.gathered.is_empty() && rows.missing() == rows.most;
+        (self.workers.is_some() && is_between).then_some(rows.most)
     }
 
     /// Writes rows that a worker makes: as many as [`Self::lazy_rows`] says, fewer at the end only.
@@ -153,13 +145,13 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
 
     /// Returns the rows of the batch.
     pub(super) fn batch_rows(&self) -> usize {
-        self.writer.batch.rows
+        self.writer.rows.batch.rows
     }
 
     /// Returns how many rows complete the batch, or `usize::MAX` if nobody needs to know.
     pub(super) fn missing_rows(&self) -> usize {
         match self.workers {
-            Some(_) => self.writer.limits.missing_rows(&self.writer.batch),
+            Some(_) => self.writer.rows.missing(),
             None => usize::MAX,
         }
     }
@@ -188,9 +180,10 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
         if self.workers.is_none() {
             return self.writer.write_batch();
         }
-        let fresh = Batch::new(&self.writer.batch.schema);
-        let batch = replace(&mut self.writer.batch, fresh);
-        self.writer.limits.pass(&batch);
+        let rows = &mut self.writer.rows;
+        rows.pass();
+        let fresh = Batch::new(&rows.batch.schema);
+        let batch = replace(&mut rows.batch, fresh);
         self.push_task(Task::Batch(batch))
     }
 

@@ -1,12 +1,11 @@
 //! Rows of a result as Arrow record batches, handed on as rows come.
 
-use super::batch::Batch;
 use super::column::Columns;
 use super::count_model::all_slice_columns;
 use super::export_model::{CHECKED_ROWS, ExportParameters, ExportPart, export_columns};
 use super::flows_model::flow_columns;
 use super::formats::arrow::{BATCH_ROWS, arrow_schema, record_batch};
-use super::rows::Limits;
+use super::rows::GatheredRows;
 use super::{CountParameters, FlowParameters};
 use crate::export::{ExportRows, ExportSink};
 use crate::flows::{FlowRecord, FlowSink};
@@ -43,10 +42,8 @@ use std::slice::from_ref;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct RecordBatches<R, F> {
-    columns: Columns<R>,
+    rows: GatheredRows<R>,
     schema: SchemaRef,
-    batch: Batch,
-    limits: Limits,
     take: F,
 }
 
@@ -82,11 +79,8 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<ExportPart, F> {
 
 impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
     fn begin(columns: Columns<R>, zone: Zone, checked_rows: usize, take: F) -> Self {
-        let columns = columns.flat().in_zone(zone);
-        let schema = columns.schema();
-        let limits = Limits::new(BATCH_ROWS, checked_rows);
-        let batch = Batch::new(&schema);
-        Self { columns, schema: arrow_schema(&schema, false), batch, limits, take }
+        let rows = GatheredRows::new(columns.flat().in_zone(zone), BATCH_ROWS, checked_rows);
+        Self { schema: arrow_schema(&rows.batch.schema, false), rows, take }
     }
 
     /// The names and types of the columns.
@@ -95,14 +89,13 @@ impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
     }
 
     fn row(&mut self, row: &R) -> io::Result<()> {
-        self.columns.append(from_ref(row), &mut self.batch);
-        if self.limits.is_full(&self.batch) { self.emit() } else { Ok(()) }
+        if self.rows.append(from_ref(row)) { self.emit() } else { Ok(()) }
     }
 
     fn emit(&mut self) -> io::Result<()> {
-        let batch = record_batch(&self.batch, &self.schema);
-        self.limits.pass(&self.batch);
-        self.batch.clear();
+        let batch = record_batch(&self.rows.batch, &self.schema);
+        self.rows.pass();
+        self.rows.batch.clear();
         (self.take)(batch)
     }
 
@@ -112,7 +105,7 @@ impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
     ///
     /// `take` failed.
     pub fn finish(mut self) -> io::Result<()> {
-        if self.batch.rows > 0 { self.emit() } else { Ok(()) }
+        if self.rows.batch.rows > 0 { self.emit() } else { Ok(()) }
     }
 }
 
@@ -131,7 +124,7 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> FlowSink for RecordBatches<FlowRec
 impl<F: FnMut(RecordBatch) -> io::Result<()>> ExportSink for RecordBatches<ExportPart, F> {
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()> {
         let mut part = ExportPart::default();
-        part.each(rows, range, self.batch.rows, |part| self.row(part))
+        part.each(rows, range, self.rows.batch.rows, |part| self.row(part))
     }
 }
 

@@ -22,59 +22,66 @@ pub(super) enum Writer<T, R> {
 
 /// Writes rows of a type in a format, batch by batch.
 pub(super) struct RowWriter<W: Write, R> {
-    pub(super) columns: Arc<Columns<R>>,
+    pub(super) rows: GatheredRows<R>,
     pub(super) format: Box<dyn Format>,
     frame: Frame,
-    pub(super) batch: Batch,
-    pub(super) limits: Limits,
     is_begun: bool,
     pub(super) out: W,
     /// Memory of the batch and of what it becomes.
     _memory: Option<Reservation>,
 }
 
-/// When a batch is full: at each multiple of some rows, so that threads can begin there, and when
-/// its texts are long.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    pub(super) rows: usize,
+/// Gathers rows in a batch until it is full: at each multiple of some rows, so that threads can begin
+/// there, and when its texts are long.
+pub(super) struct GatheredRows<R> {
+    pub(super) columns: Arc<Columns<R>>,
+    pub(super) batch: Batch,
+    pub(super) most: usize,
     /// Long texts end a batch at multiples of these rows only, so that batches do not depend on how
     /// rows came.
-    pub(super) checked_rows: usize,
+    pub(super) checked: usize,
     /// Rows of earlier batches since the last multiple.
     pub(super) before: usize,
 }
 
-impl Limits {
-    pub(super) fn new(rows: usize, checked_rows: usize) -> Self {
-        Self { rows, checked_rows, before: 0 }
+impl<R> GatheredRows<R> {
+    pub(super) fn new(columns: Columns<R>, most: usize, checked: usize) -> Self {
+        let batch = Batch::new(&columns.schema());
+        Self { columns: Arc::new(columns), batch, most, checked, before: 0 }
     }
 
-    pub(super) fn is_full(self, batch: &Batch) -> bool {
-        let is_checked = batch.rows.is_multiple_of(self.checked_rows);
-        self.missing_rows(batch) == 0 || (is_checked && batch.text_bytes() >= TEXT_BYTES)
+    /// Returns the same without rows, for another thread.
+    pub(super) fn fork(&self) -> Self {
+        let batch = Batch::new(&self.batch.schema);
+        Self { columns: Arc::clone(&self.columns), batch, ..*self }
+    }
+
+    /// Appends rows, and returns whether the batch is full.
+    pub(super) fn append(&mut self, rows: &[R]) -> bool {
+        self.columns.append(rows, &mut self.batch);
+        let is_checked = self.batch.rows.is_multiple_of(self.checked);
+        self.missing() == 0 || (is_checked && self.batch.text_bytes() >= TEXT_BYTES)
     }
 
     /// Returns how many rows are missing to the next multiple.
-    pub(super) fn missing_rows(self, batch: &Batch) -> usize {
-        self.rows - self.before - batch.rows
+    pub(super) fn missing(&self) -> usize {
+        self.most - self.before - self.batch.rows
     }
 
     /// Returns how many rows may come before it matters whether the batch is full.
-    pub(super) fn unchecked_rows(self, batch: &Batch) -> usize {
-        let to_check = self.checked_rows - batch.rows % self.checked_rows;
-        to_check.min(self.missing_rows(batch))
+    pub(super) fn unchecked(&self) -> usize {
+        (self.checked - self.batch.rows % self.checked).min(self.missing())
     }
 
-    /// Goes past the rows of a batch.
-    pub(super) fn pass(&mut self, batch: &Batch) {
-        self.before = (self.before + batch.rows) % self.rows;
+    /// Goes past the batch, which a caller then takes or clears.
+    pub(super) fn pass(&mut self) {
+        self.before = (self.before + self.batch.rows) % self.most;
     }
 }
 
 impl<W: Write, R> fmt::Debug for RowWriter<W, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RowWriter").field("columns", &self.columns).finish_non_exhaustive()
+        f.debug_struct("RowWriter").field("columns", &self.rows.columns).finish_non_exhaustive()
     }
 }
 
@@ -93,33 +100,25 @@ impl<W: Write, R> RowWriter<W, R> {
         let refused = || io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED);
         let memory = size.is_fixed.then(|| Reservation::new(size.bytes).ok_or_else(refused));
         Ok(Self {
-            batch: Batch::new(&columns.schema()),
-            columns: Arc::new(columns),
+            rows: GatheredRows::new(columns, size.rows, 1),
             format,
             frame,
-            limits: Limits::new(size.rows, 1),
             is_begun: false,
             out,
             _memory: memory.transpose()?,
         })
     }
 
-    /// Adds a row to the batch, and returns whether the batch is full.
-    pub(super) fn append(&mut self, row: &R) -> bool {
-        self.columns.append(from_ref(row), &mut self.batch);
-        self.limits.is_full(&self.batch)
-    }
-
     /// Writes a row.
     pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
-        if self.append(row) { self.write_batch() } else { Ok(()) }
+        if self.rows.append(from_ref(row)) { self.write_batch() } else { Ok(()) }
     }
 
     fn write_head(&mut self) -> io::Result<()> {
         if replace(&mut self.is_begun, true) {
             return Ok(());
         }
-        self.format.begin(&self.batch.schema, &self.frame, &mut self.out)
+        self.format.begin(&self.rows.batch.schema, &self.frame, &mut self.out)
     }
 
     /// Writes a part; the head comes with the first one, so that a result that is dropped before it
@@ -131,12 +130,12 @@ impl<W: Write, R> RowWriter<W, R> {
 
     /// Writes the batch.
     pub(super) fn write_batch(&mut self) -> io::Result<()> {
-        if self.batch.rows == 0 {
+        if self.rows.batch.rows == 0 {
             return Ok(());
         }
-        let part = self.format.encode(&self.batch)?;
-        self.limits.pass(&self.batch);
-        self.batch.clear();
+        let part = self.format.encode(&self.rows.batch)?;
+        self.rows.pass();
+        self.rows.batch.clear();
         self.write(part)
     }
 
