@@ -48,13 +48,11 @@ pub(super) struct QueryRow {
 impl EntryRow<'_> {
     /// Returns a line for each replicate, or one without.
     pub(super) fn lines(self) -> Vec<Self> {
-        match self.seeds() {
-            seeds if seeds.is_empty() => vec![self],
-            seeds => {
-                let line = |seed| Self { seed: Some(seed), ..self.clone() };
-                seeds.into_iter().map(line).collect()
-            }
+        let seeds = self.seeds();
+        if seeds.is_empty() {
+            return vec![self];
         }
+        seeds.into_iter().map(|seed| Self { seed: Some(seed), ..self.clone() }).collect()
     }
 
     fn has_arrays(&self) -> bool {

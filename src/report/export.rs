@@ -37,15 +37,10 @@ impl<W: Write> ExportReport<W> {
     ) -> io::Result<Self> {
         let columns = export_columns(parameters.kind(), parameters.names);
         let frame = frame(parameters);
-        let writer = ParallelWriter::begin(format, frame, columns, CHECKED_ROWS, out)?;
+        let mut writer = ParallelWriter::begin(format, frame, columns, CHECKED_ROWS, out)?;
         // Packets are rows already: encoding them takes one thread.
-        let threads = if parameters.kind().is_none() { threads.min(2) } else { threads };
-        Ok(Self {
-            writer: writer.parallel(threads),
-            part: ExportPart::default(),
-            elements: Vec::new(),
-            waiting: 0,
-        })
+        writer.start(if parameters.kind().is_none() { threads.min(2) } else { threads });
+        Ok(Self { writer, part: ExportPart::default(), elements: Vec::new(), waiting: 0 })
     }
 
     /// Ends the report with everything that is known only now, and gives the writer back, flushed.

@@ -34,18 +34,14 @@ impl ExportParameters {
 
     /// Returns the element kind, or `None` if each row is a packet.
     pub(super) const fn kind(&self) -> Option<ElementKind> {
-        match self.plan.what {
-            ExportWhat::Elements { kind, .. } => Some(kind),
-            ExportWhat::Packets => None,
-        }
+        let ExportWhat::Elements { kind, .. } = self.plan.what else { return None };
+        Some(kind)
     }
 
     /// Returns the slicing, or `None` if each row is a packet.
     const fn slicing(&self) -> Option<Slicing> {
-        match self.plan.what {
-            ExportWhat::Elements { slicing, .. } => Some(slicing),
-            ExportWhat::Packets => None,
-        }
+        let ExportWhat::Elements { slicing, .. } = self.plan.what else { return None };
+        Some(slicing)
     }
 }
 

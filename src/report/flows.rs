@@ -59,12 +59,11 @@ impl<W: Write> FlowReport<W> {
 
     /// Encodes rows in this many threads, for lists that are no streams. No byte depends on them.
     #[must_use]
-    pub fn parallel(self, threads: usize) -> Self {
-        let writer = match self.writer {
-            Writer::Rows(rows) => Writer::Rows(Box::new(rows.parallel(threads))),
-            table @ Writer::Table(_) => table,
-        };
-        Self { writer, ..self }
+    pub fn parallel(mut self, threads: usize) -> Self {
+        if let Writer::Rows(rows) = &mut self.writer {
+            rows.start(threads);
+        }
+        self
     }
 
     /// Ends the report with everything that is known only now, and gives the writer back, flushed.
@@ -100,11 +99,11 @@ impl<W: Write> FlowSink for FlowReport<W> {
     }
 
     fn last(&mut self, mut flows: RemainingFlows) -> io::Result<()> {
-        let rows = match &mut self.writer {
-            Writer::Rows(rows) => rows,
-            Writer::Table(_) => return flows.try_for_each(|flow| self.flow(flow)),
+        let lazy = match &mut self.writer {
+            Writer::Rows(rows) => rows.lazy_rows().map(|at_once| (rows, at_once)),
+            Writer::Table(_) => None,
         };
-        let Some(at_once) = rows.lazy_rows() else {
+        let Some((rows, at_once)) = lazy else {
             return flows.try_for_each(|flow| self.flow(flow));
         };
         // The threads that write them make them, too.

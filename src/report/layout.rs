@@ -123,11 +123,6 @@ impl Layout {
         }
         std::iter::once(with("")).chain(below(text, width)).collect()
     }
-
-    /// The sentence about dropped columns.
-    pub(super) fn remark(&self) -> Option<String> {
-        remark_on(&self.dropped)
-    }
 }
 
 /// The sentence about dropped columns of these names.

@@ -9,7 +9,6 @@ mod column;
 mod compare_each;
 mod compare_model;
 mod compare_page;
-mod compare_report;
 mod compare_structures;
 mod compare_table;
 mod compare_words;

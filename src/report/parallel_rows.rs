@@ -104,14 +104,13 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
     }
 
     /// Encodes in this many threads, as far as there are any to be had.
-    pub(super) fn parallel(mut self, threads: usize) -> Self {
+    pub(super) fn start(&mut self, threads: usize) {
         if threads > 1 {
             let format = &self.writer.format;
             let encoder = || Encoder { rows: self.writer.rows.fork(), format: format.fork() };
             let (threads, bytes) = (threads.min(MOST_THREADS), format.batch_size().bytes);
             self.workers = OrderedWorkers::start("rows", threads, bytes, QUEUED, encoder);
         }
-        self
     }
 
     /// Writes a row that was made here.

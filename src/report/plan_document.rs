@@ -50,11 +50,8 @@ fn document(report: &PlanReport<'_>) -> Document {
     document.terminal([Block::Gap]);
     let in_line = request.wanted.len() <= RATES_IN_LINE;
     document.both([Block::Table(structures(report, in_line))]);
-    if !in_line {
-        for table in rates(report) {
-            document.both([Block::Gap, Block::Table(table)]);
-        }
-    }
+    let rates = if in_line { Vec::new() } else { rates(report) };
+    document.both(rates.into_iter().flat_map(|table| [Block::Gap, Block::Table(table)]));
     document.terminal([Block::Gap]);
     if plan.rows.iter().any(|row| row.design.is_some() && row.rates.contains(&None)) {
         let text = "n/a: not answered; in the weighted rate it counts as 1";

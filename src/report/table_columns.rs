@@ -3,7 +3,7 @@
 use super::column::{Column, Columns};
 use super::document::{Document, TableView};
 use super::heading::Heading;
-use super::layout::Layout;
+use super::layout::{Layout, remark_on};
 use super::table_rows::TableRows;
 use super::terminal::{self, TerminalStyle, write_lines};
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ impl<W: Write, R> RowTable<W, R> {
         for (row, first) in sums {
             writeln!(self.out, "{}", self.text(row, Some(first.clone())))?;
         }
-        if let Some(remark) = self.columns.layout.remark() {
+        if let Some(remark) = remark_on(&self.columns.layout.dropped) {
             self.style.sentence(&mut self.out, &remark)?;
         }
         terminal::write(closing, self.style, self.out)

@@ -186,7 +186,8 @@ mod tests {
             threads in 0_usize..4,
         ) {
             let rows: Vec<Row> = rows.iter().cycle().take(rows.len() * times).cloned().collect();
-            let mut csv = writer(columns()).parallel(threads);
+            let mut csv = writer(columns());
+            csv.start(threads);
             for row in &rows {
                 csv.take(row.clone()).unwrap();
             }

@@ -454,7 +454,8 @@ mod tests {
                 })
         };
         let write = |threads: usize| {
-            let mut table = table(columns()).parallel(threads);
+            let mut table = table(columns());
+            table.start(threads);
             for n in 0..3 * GROUP_ROWS as u64 + 777 {
                 table.take(n).unwrap();
             }

@@ -103,10 +103,8 @@ pub(super) fn draw(figure: &Figure, provenance: Option<&[String]>) -> Drawn {
 
 /// The caption of a figure, and how to read it if it has more values than columns.
 pub(super) fn caption(figure: &Figure) -> (&str, Option<&'static str>) {
-    let is_dense = match &figure.drawing {
-        Drawing::Lines { panels, .. } => panels.iter().any(|(_, series)| lines::is_dense(series)),
-        Drawing::Bars { .. } | Drawing::HeatMap { .. } => false,
-    };
+    let is_dense = matches!(&figure.drawing, Drawing::Lines { panels, .. }
+        if panels.iter().any(|(_, series)| lines::is_dense(series)));
     let how = "Bands reach from the lowest to the highest values, lines are their medians.";
     (&figure.caption, is_dense.then_some(how))
 }
