@@ -230,7 +230,7 @@ impl<'a> EachReport<'a> {
                 .with("parameters", parameter_columns().object_of(&asked)),
             sections: Box::new(|| self.tail()),
             has_rows: true,
-            table: Box::new(|_| self.table()),
+            table: Box::new(|| self.table()),
             rows: Box::new(|target| {
                 if target.format.is_document() {
                     return target.write(capture_columns(), &self.captures);

@@ -350,7 +350,7 @@ impl CompareReport<'_> {
             frame: frame.in_zone(self.plan.trace.selection.zone),
             sections: Box::new(|| self.sections()),
             has_rows: false,
-            table: Box::new(|_| document(self)),
+            table: Box::new(|| document(self)),
             rows: Box::new(|target| match target.format.name() {
                 "markdown" => write_markup(self, Markup::Markdown, target.out),
                 "latex" => write_markup(self, Markup::Latex, target.out),

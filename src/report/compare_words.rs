@@ -1,7 +1,7 @@
 //! A comparison in words: one sentence for each verdict, the crossovers and the floors.
 
 use super::compare_model::{CaptureDigest, CompareReport, Crossing, VerdictRow, size_words};
-use super::number::{any, bare, counted, duration, grouped, joined, short_percent, some_slices};
+use super::number::{bare, counted, duration, grouped, joined, short_percent, some, some_slices};
 use super::run_view::captures;
 use super::selection::{selection_words, zone_words};
 use crate::comparison::statistics::{Crossover, Interval, Margin, PairJudgement, Verdict};
@@ -19,10 +19,8 @@ const SMALL_DIFFERENCE: f64 = 0.003;
 /// Returns the title: captures, elements, slices, counts and setting.
 pub(super) fn title(report: &CompareReport<'_>) -> String {
     let (plan, comparison) = (report.plan, report.comparison);
-    let judged = comparison.judged();
-    let (slices, distinct) = judged.fold((0, 0), |(slices, distinct), slice| {
-        (slices + 1, distinct + slice.exact.unwrap_or(0))
-    });
+    let slices = comparison.judged().count() as u64;
+    let distinct = comparison.judged().filter_map(|slice| slice.exact).sum();
     let direction = if plan.rule.undirected { "undirected " } else { "" };
     let elements = counted_elements(plan, distinct);
     let setting = if comparison.has_arrays { "arrays of equal size" } else { "equal total memory" };
@@ -240,7 +238,7 @@ impl CompareReport<'_> {
             let are = if over == 1 { "is" } else { "are" };
             format!("{slices} {are} not judged: the exact sets passed their limit; raise it with --exact-limit.")
         }));
-        let omitted = any(comparison.slices_omitted, "later slice is", "later slices are");
+        let omitted = some(comparison.slices_omitted, "later slice is", "later slices are");
         remarks.extend(omitted.map(|slices| {
             format!("{slices} left out of all results; widen --slice, or raise --exact-limit.")
         }));

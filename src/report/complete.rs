@@ -15,7 +15,7 @@ pub struct CompleteReport<'a> {
     pub(super) sections: Box<dyn Fn() -> Tail + 'a>,
     /// The rows stand in the document before its sections.
     pub(super) has_rows: bool,
-    pub(super) table: Box<dyn Fn(TerminalStyle) -> Document + 'a>,
+    pub(super) table: Box<dyn Fn() -> Document + 'a>,
     pub(super) rows: Box<dyn Fn(RowTarget<'_>) -> io::Result<()> + 'a>,
 }
 
@@ -63,7 +63,7 @@ impl CompleteReport<'_> {
         mut out: W,
     ) -> io::Result<W> {
         if format.is_table() {
-            return terminal::write(&(self.table)(style), style, out);
+            return terminal::write(&(self.table)(), style, out);
         }
         let frame = self.frame.clone();
         let tail = if format.has_document() { (self.sections)() } else { Vec::new() };

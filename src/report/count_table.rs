@@ -7,7 +7,7 @@ use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
 use super::heading::Heading;
 use super::number::{
-    about, any, counted, decimals_of, grouped, or_dash, seed_words, size, some_slices, windows_of,
+    about, counted, decimals_of, grouped, or_dash, seed_words, size, some, some_slices, windows_of,
 };
 use super::run_view::{over_limit, packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
@@ -121,7 +121,7 @@ pub(super) fn closing(
     let limits = [full_filters(totals), over_limit(seen.over_limit, totals.slices)];
     blocks.extend(limits.into_iter().flatten().map(Block::Warning));
     let [one, many] = ["empty slice in long gaps is", "empty slices in long gaps are"];
-    let omitted = any(totals.empty_slices_omitted, one, many);
+    let omitted = some(totals.empty_slices_omitted, one, many);
     blocks.extend(omitted.map(|omitted| Block::Answer(format!("{omitted} not listed"))));
     blocks.extend(packets_read(totals));
     blocks.extend(

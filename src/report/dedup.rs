@@ -38,7 +38,7 @@ impl DedupReport<'_> {
                 .with("parameters", parameter_columns().object_of(self)),
             sections: Box::new(|| self.sections()),
             has_rows: self.plan.slice_ns.is_some(),
-            table: Box::new(|style| document(self, style)),
+            table: Box::new(|| document(self)),
             rows: Box::new(|target| match self.rows() {
                 Some(rows) => target.write(row_columns(0), &rows),
                 // The whole is no slice, so it has no times.
@@ -175,7 +175,7 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
 }
 
 /// The summary as a document.
-fn document(report: &DedupReport<'_>, style: TerminalStyle) -> Document {
+fn document(report: &DedupReport<'_>) -> Document {
     let DedupReport { plan, summary, .. } = *report;
     let (totals, window) = (&summary.totals, &summary.window);
     let zone = plan.trace.selection.zone;
@@ -184,7 +184,7 @@ fn document(report: &DedupReport<'_>, style: TerminalStyle) -> Document {
     if let Some(width) = plan.slice_ns {
         let columns = row_columns(decimals_of(width, &[0, 3, 6])).in_zone(zone);
         let rows: Vec<Row> = summary.slices.iter().map(row).collect();
-        let columns = TableColumns::new(columns, style);
+        let columns = TableColumns::new(columns, TerminalStyle::default());
         document.both([Block::Table(columns.view(rows.iter().map(|row| (row, None))))]);
     }
     let row = |name: &str, number: String| vec![name.to_owned(), number, String::new()];

@@ -6,7 +6,7 @@ use super::column::{Append, Columns, columns};
 use super::count_model::{SKIPPED_DOC, tally};
 use super::flows_model::{FlowNames, FlowShape, flow_columns, protocol_name};
 use super::format::{Frame, Tail};
-use super::number::any;
+use super::number::some;
 use super::run_view::{ended, inputs_cell, reasons};
 use super::selection::trace_columns;
 use crate::decode::{rcode_name, type_name};
@@ -238,10 +238,10 @@ pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
     let totals = &summary.totals;
     let is_empty = totals.rows == 0 && !totals.skipped.is_empty();
     let none = is_empty.then(|| format!("no rows: {}", reasons(&totals.skipped)));
-    let early = any(totals.early, "row was", "rows were").map(|rows| {
+    let early = some(totals.early, "row was", "rows were").map(|rows| {
         format!("{rows} written early because the memory was full, so an element may have several rows; raise it with --memory")
     });
-    let late = any(totals.late, "packet came", "packets came").map(|packets| {
+    let late = some(totals.late, "packet came", "packets came").map(|packets| {
         format!("{packets} late, after the slice was closed: each has a row of its own; from files, which can be read twice, each element has one")
     });
     [none, early, late].into_iter().flatten().collect()

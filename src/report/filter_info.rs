@@ -180,7 +180,7 @@ impl FilterInfo {
             frame: Frame::new("flowsieve.filter-info/1", "filters").in_zone(self.zone),
             sections: Box::new(|| vec![("filters", filter_columns().list_of(&self.rows))]),
             has_rows: false,
-            table: Box::new(|_| self.view()),
+            table: Box::new(|| self.view()),
             rows: Box::new(|target| target.write(filter_columns(), &self.rows)),
         }
     }
@@ -382,7 +382,7 @@ impl OverlapReport {
             frame: Frame::new("flowsieve.filter-intersect/1", "sets"),
             sections: Box::new(|| tail(self.is_complete)),
             has_rows: true,
-            table: Box::new(|_| {
+            table: Box::new(|| {
                 let facts = self.counts.iter().map(|(name, count)| (*name, distinct(*count)));
                 let mut document = Document::default();
                 document.both([Block::Table(TableView::facts(9, facts))]);

@@ -3,7 +3,7 @@
 use super::document::{Block, Document};
 use super::flows_model::{FlowParameters, FlowShape, flow_columns, frame, stated_total, tail};
 use super::format::{ReportFormat, Summary};
-use super::number::{any, counted, duration, grouped, size};
+use super::number::{counted, duration, grouped, size, some};
 use super::parallel_rows::ParallelWriter;
 use super::rows::Writer;
 use super::run_view::{reasons, shortcomings};
@@ -150,10 +150,10 @@ fn closing(selection: &Selection, summary: &FlowSummary) -> Document {
 
 /// Returns a sentence for each reason why flows may be missing or in parts.
 pub fn flow_shortcomings(summary: &FlowSummary) -> Vec<String> {
-    let early = any(summary.totals.ended.of(Ended::Memory), "flow", "flows").map(|flows| {
+    let early = some(summary.totals.ended.of(Ended::Memory), "flow", "flows").map(|flows| {
         format!("{flows} ended early because the memory was full, so some may be listed in parts; raise it with --memory")
     });
-    let late = any(summary.totals.late, "flow", "flows").map(|flows| {
+    let late = some(summary.totals.late, "flow", "flows").map(|flows| {
         format!("{flows} began with a packet that came late: they and later ones may be parts of others; raise --delay")
     });
     let missing = summary.uniqueness.filter(|unique| !unique.exact).map(|unique| {

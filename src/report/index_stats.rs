@@ -82,7 +82,7 @@ pub fn index_stats(stats: &IndexStats, captures: bool, zone: Zone) -> CompleteRe
         frame: Frame::new("flowsieve.index-stats/1", "nodes").in_zone(zone),
         sections: Box::new(move || sections(stats, captures)),
         has_rows: false,
-        table: Box::new(move |_| document(stats, captures)),
+        table: Box::new(move || document(stats, captures)),
         rows: Box::new(move |target| {
             if captures {
                 target.write(capture_columns(), &stats.captures)
@@ -202,7 +202,7 @@ pub fn index_check(verified: &Verified) -> CompleteReport<'_> {
             sections
         }),
         has_rows: false,
-        table: Box::new(|_| {
+        table: Box::new(|| {
             let mut document = Document::default();
             document
                 .both(verified.problems.is_empty().then(|| Block::Sentence(whole_words(verified))));

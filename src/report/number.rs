@@ -39,7 +39,7 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
 }
 
 /// The same, or `None` if there is nothing to count.
-pub(super) fn any(number: u64, one: &str, many: &str) -> Option<String> {
+pub(super) fn some(number: u64, one: &str, many: &str) -> Option<String> {
     (number > 0).then(|| counted(number, one, many))
 }
 

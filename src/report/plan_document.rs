@@ -33,7 +33,7 @@ impl PlanReport<'_> {
             frame: Frame::new("flowsieve.plan/1", "rows"),
             sections: Box::new(|| self.sections()),
             has_rows: false,
-            table: Box::new(|_| document(self)),
+            table: Box::new(|| document(self)),
             rows: Box::new(|target| target.write(line_columns(), &self.lines())),
         }
     }

@@ -163,7 +163,7 @@ impl ReproduceReport<'_> {
             frame: Frame::new("flowsieve.reproduce/1", "cells"),
             sections: Box::new(|| self.sections()),
             has_rows: false,
-            table: Box::new(|_| self.page()),
+            table: Box::new(|| self.page()),
             rows: Box::new(|target| target.write(line_columns(), &self.lines())),
         }
     }

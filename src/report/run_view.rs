@@ -4,7 +4,7 @@ use super::cell::Cell;
 use super::column::{Columns, columns};
 use super::document::{Block, TextColumns};
 use super::heading::Heading;
-use super::number::{any, counted, grouped, some_slices};
+use super::number::{counted, grouped, some, some_slices};
 use crate::decode::Skip;
 use crate::pipeline::{InputResult, Totals};
 use flowsieve_engine::internal::Shown;
@@ -59,7 +59,7 @@ pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> 
         if let Some(error) = &input.error {
             warnings.push(Block::Warning(format!("not read in full: {error}")));
         }
-        let packets = any(input.times_out_of_range, "packet", "packets");
+        let packets = some(input.times_out_of_range, "packet", "packets");
         warnings.extend(packets.map(|packets| {
             let path = input.path.shown();
             Block::Warning(format!("{packets} of {path} with a time that no slice can have"))
@@ -70,7 +70,7 @@ pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> 
 
 /// Returns a sentence if packets are in no slice.
 pub fn slice_shortcomings(totals: &Totals) -> Option<String> {
-    any(totals.uncounted, "packet is", "packets are").map(|packets| {
+    some(totals.uncounted, "packet is", "packets are").map(|packets| {
         format!("{packets} in no slice, since they came too late; in a file, which can be read twice, all count")
     })
 }

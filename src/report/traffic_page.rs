@@ -4,7 +4,7 @@
 use super::document::{Block, TableView, TextColumns};
 use super::figure::{Axis, Drawing, Figure, Scale};
 use super::heading::Heading;
-use super::number::{any, counted, grouped, percent, rounded};
+use super::number::{counted, grouped, percent, rounded, some};
 use crate::decode::Skip;
 use crate::pipeline::{Traffic, TrafficPair, prefix_name};
 use crate::top::{Question, TopKey, TopSlice};
@@ -22,7 +22,7 @@ pub(super) fn who_talks(traffic: &Traffic) -> Vec<Block> {
     let none = || Block::Sentence("no packet had addresses that can be read".to_owned());
     let mut blocks = vec![figure.unwrap_or_else(none)];
     let [one, many] = ["packet of the later ones is", "packets of the later ones are"];
-    blocks.extend(any(traffic.beyond(), one, many).map(|packets| {
+    blocks.extend(some(traffic.beyond(), one, many).map(|packets| {
         Block::Sentence(format!("there were more pairs than the table holds: {packets} counted as other; a shorter prefix (--od) makes fewer"))
     }));
     blocks
