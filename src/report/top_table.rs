@@ -5,8 +5,8 @@ use super::format::{ReportFormat, Summary};
 use super::heading::Heading;
 use super::layout::remark_on;
 use super::number::{
-    counted, decimals_of, grouped, or_dash, percent_to, rounded, seed_words, size, slices_of,
-    some_slices, time,
+    counted, decimals_of, grouped, joined, or_dash, percent_to, rounded, seed_words, size,
+    slices_of, some_slices, time,
 };
 use super::rows::{RowWriter, Writer};
 use super::run_view::{over_limit, packets_read, shortcomings};
@@ -255,14 +255,16 @@ pub(super) fn unheld(plan: &TopPlan, most: u64) -> String {
     }
 }
 
+/// Keys that were not found which a sentence names.
+const MISSED: usize = 5;
+
 /// How many keys of the exact answer the summary finds.
 fn recall(plan: &TopPlan, summary: &TopSummary) -> Option<String> {
     let memory = size(plan.memory_bytes);
     let recall = summary.recall.as_ref().filter(|recall| recall.keys > 0);
     recall.map(|recall| {
         let [keys, found] = [recall.keys, recall.found].map(grouped);
-        let mut text = format!("without the exact count, {memory} finds ");
-        text += &match (recall.keys, recall.found) {
+        let keys = match (recall.keys, recall.found) {
             (1, 1) => "this key".to_owned(),
             (2, 2) => "both keys".to_owned(),
             (all, some) if all == some => format!("all {keys} keys"),
@@ -271,13 +273,11 @@ fn recall(plan: &TopPlan, summary: &TopSummary) -> Option<String> {
                 format!("{found} of the {keys} keys (recall {share})")
             }
         };
-        if !recall.missed.is_empty() {
-            let named: Vec<&str> = recall.missed.iter().take(5).map(String::as_str).collect();
-            let more = (recall.keys - recall.found) as usize > named.len();
-            let others = if more { " and others" } else { "" };
-            text += &format!("; it misses {}{others}", named.join(" "));
-        }
-        text
+        let named = joined(recall.missed.iter().take(MISSED).cloned(), " ");
+        let more = (recall.keys - recall.found) as usize > recall.missed.len().min(MISSED);
+        let others = if more { " and others" } else { "" };
+        let missed = named.map_or_else(String::new, |named| format!("; it misses {named}{others}"));
+        format!("without the exact count, {memory} finds {keys}{missed}")
     })
 }
 
