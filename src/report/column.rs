@@ -9,7 +9,6 @@ use super::format::Tail;
 use super::heading::Heading;
 use super::number::{grouped, offset_width, percent, rounded, time};
 use crate::zone::Zone;
-use std::borrow::Cow;
 use std::fmt;
 use std::iter::once;
 use std::slice::from_ref;
@@ -384,7 +383,7 @@ impl<R> Columns<R> {
     pub(super) fn sections_of(&self, row: &R) -> Tail {
         let batch = self.batch_of(from_ref(row));
         let sections = batch.columns().map(|(field, array)| {
-            let Cow::Borrowed(name) = field.name else {
+            let Name::Borrowed(name) = field.name else {
                 unreachable!("sections have constant names, unlike {}", field.name);
             };
             (name, array.cell(0, &field.kind, field.zone))
