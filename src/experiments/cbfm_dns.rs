@@ -66,6 +66,7 @@ fn one_capture(
         let bytes = (bits * n / 8).max(64);
         structures(bytes, n, triples.pairs).map(|(name, spec)| (bits, bytes, name, spec))
     };
+    let values = |mask| if mask == SOURCE_DOMAIN { triples.pairs } else { n } as f64;
     let structures: Vec<_> = MEMORY.into_iter().flat_map(with_bits).collect();
     let jobs = in_parallel(settings.threads, structures.len() * runs, |job| {
         let digester = Digester::new(settings.run_seed(job % runs));
@@ -88,7 +89,7 @@ fn one_capture(
         for ((bits, bytes, structure, spec), runs) in structures.iter().zip(jobs.chunks(runs)) {
             let hits: Option<Vec<u64>> = runs.iter().map(|hits| hits[number]).collect();
             let Some(hits) = hits else { continue };
-            let formula = formula(spec, n, triples.pairs, mask);
+            let formula = predicted(spec, &values, 1.0, mask);
             // All filters meet the same negatives, so the formula gives the variance of their rates.
             let measured = rate_of(hits, trials, formula);
             let cell = found.cell(format!("{name}: {query}, {structure}, {bits} bits/element"));
@@ -222,16 +223,4 @@ fn subset(bytes: u64, elements: u64, pairs: u64) -> FilterSpec {
         probes,
         combinations: vec![PlannedCombination { mask: SOURCE_DOMAIN, probes: pair }],
     })
-}
-
-fn formula(spec: &FilterSpec, elements: u64, pairs: u64, query: u32) -> Option<f64> {
-    match spec {
-        FilterSpec::Subset(SubsetSpec { shape, probes, combinations, .. }) => {
-            let pair = combinations.first()?.probes;
-            let written = [(elements as f64, *probes), (pairs as f64, pair)];
-            let asked = if query == FULL { *probes } else { pair };
-            Some(shared_blocked_fpr(shape.lines as f64, asked, &written))
-        }
-        _ => predicted(spec, elements, 1.0, query),
-    }
 }

@@ -55,7 +55,7 @@ pub(super) fn fig_7(settings: &Settings) -> Found {
             let mut pair = CurvePair::new(*name);
             for (column, known) in KNOWN.into_iter().enumerate() {
                 let hits: Option<Vec<u64>> = runs.iter().map(|hits| hits[column][row]).collect();
-                let formula = predicted(spec, elements, known, mask);
+                let formula = predicted(spec, &|_| elements as f64, known, mask);
                 let (Some(hits), Some(formula)) = (hits, formula) else { continue };
                 let label = format!("{query}, {name}, α = {known}");
                 let cell = found.rate(label, formula, hits, negatives);
@@ -99,7 +99,8 @@ fn published_orders(found: &mut Experiment) {
 fn published_rate(name: &str, elements: u64, known: f64, mask: u32) -> f64 {
     let mut published = structures(BITS, PROBES).into_iter();
     let spec = published.find(|(other, _)| *other == name);
-    spec.and_then(|(_, spec)| predicted(&spec, elements, known, mask)).unwrap_or(f64::NAN)
+    spec.and_then(|(_, spec)| predicted(&spec, &|_| elements as f64, known, mask))
+        .unwrap_or(f64::NAN)
 }
 
 /// Adds the paper's figure to a cell: 0.21 % for two attributes with CBFM, 100 % with BFM and CBF.

@@ -3,12 +3,11 @@
 
 use super::random::Random;
 use crate::filters::matrix_sizing::{
-    cmdbf_fpr, largest_cartesian_size, largest_size, maximal_legal_subsets, mdbf_fpr, uncut_fpr,
+    largest_cartesian_size, largest_size, maximal_legal_subsets, uncut_fpr,
 };
-use crate::filters::sizing::bloom_fpr;
 use crate::filters::{
     BloomSpec, CartesianSpec, CmdbfSpec, Combination, ElementDigests, FilterSpec, MatrixSpec,
-    MdbfSpec, MembershipFilter, Pattern, PatternAnswer,
+    MdbfSpec, MembershipFilter, Pattern, PatternAnswer, Workload,
 };
 use crate::hashing::{Digest, Digester};
 
@@ -172,27 +171,24 @@ pub(super) fn structures_of(
 }
 
 /// Returns the rate by formula for `query`, if the structure answers it; values occur with `known`
-/// (α).
-pub(super) fn predicted(spec: &FilterSpec, elements: u64, known: f64, query: u32) -> Option<f64> {
-    let n = elements as f64;
-    let asked = query.count_ones();
-    Some(match *spec {
-        FilterSpec::Bloom(BloomSpec { bits, probes, .. }) if query == FULL => {
-            bloom_fpr(bits as f64, probes, n)
-        }
-        FilterSpec::Cmdbf(CmdbfSpec { bits, probes, .. }) if query == FULL => {
-            cmdbf_fpr(bits as f64, probes, n, known, asked)
-        }
-        FilterSpec::Mdbf(MdbfSpec { bits, probes, .. })
-        | FilterSpec::Cmdbf(CmdbfSpec { bits, probes, .. }) => {
-            mdbf_fpr(bits as f64, probes, n, known, asked)
-        }
+/// (α). `values` are the distinct values of each combination.
+pub(super) fn predicted(
+    spec: &FilterSpec,
+    values: &dyn Fn(u32) -> f64,
+    known: f64,
+    query: u32,
+) -> Option<f64> {
+    let elements = values(FULL);
+    match spec {
         FilterSpec::Cartesian(CartesianSpec { size, probes, .. }) => {
-            uncut_fpr(size as f64, probes, n, asked)
+            Some(uncut_fpr(*size as f64, *probes, elements, query.count_ones()))
         }
-        FilterSpec::Matrix(ref matrix) => matrix_rate(matrix, n, known, query),
-        _ => return None,
-    })
+        FilterSpec::Matrix(matrix) => Some(matrix_rate(matrix, elements, known, query)),
+        _ => {
+            let wanted = &[(query, 1.0)];
+            Workload { attributes: ATTRIBUTES, wanted, known, values }.rates(spec)[0]
+        }
+    }
 }
 
 /// Returns the rate of a matrix, with the term that formula (1) omits: an element with one of the
