@@ -89,7 +89,7 @@ const KINDS: &[Choice<GenerateKind>] = &[
 ];
 
 fn parse_snaplen(text: &str) -> Result<u32, String> {
-    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+    let bytes = parse_size(text)?;
     let snaplen = u32::try_from(bytes).ok().filter(|&n| n >= SNAPLEN_MIN);
     snaplen.ok_or_else(|| {
         format!("at least {SNAPLEN_MIN} bytes and less than 4GiB are kept, such as 96")

@@ -488,7 +488,7 @@ pub fn captures_of(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<InputResult>) {
 
 /// Returns the bytes of a size such as `64KiB`, or what a size is.
 pub fn bytes_of(size: &str) -> Result<u64, String> {
-    units::parse_size(size).map_err(|error| error.to_string())
+    units::parse_size(size).map_err(str::to_owned)
 }
 
 /// Ends with this exit code when an answer was printed: 0 for a text that was asked for, --help or

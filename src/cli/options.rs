@@ -22,7 +22,6 @@ use flowsieve::report::ReportFormat;
 use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::trace::{DnstapTypes, InputFormat, Source};
 use flowsieve::zone::Zone;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
@@ -402,7 +401,7 @@ impl TraceArgs {
 #[derive(Args, Clone, Debug)]
 pub(super) struct SliceArgs<const WHOLE: bool> {
     /// Width of a time slice, such as 500ms or 5min, or `all`
-    #[arg(long, default_value = if WHOLE { "all" } else { "1s" }, value_name = "DURATION", value_parser = parse_slice, allow_hyphen_values = true)]
+    #[arg(long, default_value = if WHOLE { "all" } else { "1s" }, value_name = "DURATION", value_parser = or_all(parse_width_ns), allow_hyphen_values = true)]
     slice: OrAll<i64>,
 
     /// Where slices begin
@@ -417,32 +416,24 @@ fn boundaries() -> impl TypedValueParser<Value = Align> {
     })
 }
 
-/// A value, or `None` for `all`.
-#[derive(Clone, Copy, Debug)]
-struct OrAll<T>(Option<T>);
+/// A value, or `None` for `all`. Clap takes a plain `Option` for an option that may be missing.
+type OrAll<T> = Option<T>;
 
-impl<T> OrAll<T> {
-    fn parse<E: Display>(
-        text: &str,
-        parse: impl FnOnce(&str) -> Result<T, E>,
-    ) -> Result<Self, String> {
-        if text == "all" {
-            return Ok(Self(None));
-        }
-        let value = parse(text).map_err(|error| format!("{error}, or `all`"));
-        value.map(|value| Self(Some(value)))
+/// Returns a parser that also takes `all`.
+fn or_all<T>(
+    parse: fn(&str) -> Result<T, &'static str>,
+) -> impl Fn(&str) -> Result<OrAll<T>, String> + Clone {
+    move |text| match text {
+        "all" => Ok(None),
+        _ => parse(text).map(Some).map_err(|error| format!("{error}, or `all`")),
     }
-}
-
-fn parse_slice(text: &str) -> Result<OrAll<i64>, String> {
-    OrAll::parse(text, parse_width_ns)
 }
 
 impl<const WHOLE: bool> SliceArgs<WHOLE> {
     /// Returns the time slices, in local time of this zone.
     pub(super) fn slicing(&self, zone: Zone) -> Slicing {
         Slicing {
-            width_ns: self.slice.0,
+            width_ns: self.slice,
             align: match self.align {
                 Align::Epoch if !zone.is_utc() => Align::Local(zone),
                 align => align,
@@ -544,19 +535,18 @@ pub(super) struct RowsArgs {
     /// Rows of a table on a terminal, half of them the first and half the last, or `all`
     ///
     /// Files and pipes get all rows, and so does whoever watches a pipe being counted.
-    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = parse_rows, hide_short_help = true)]
+    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = or_all(parse_rows), hide_short_help = true)]
     rows: OrAll<usize>,
 }
 
-fn parse_rows(text: &str) -> Result<OrAll<usize>, String> {
-    let rows = |text: &str| text.parse().ok().filter(|&rows| rows > 0);
-    OrAll::parse(text, |text| rows(text).ok_or("a number of rows from 1 on"))
+fn parse_rows(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|&rows| rows > 0).ok_or("a number of rows from 1 on")
 }
 
 impl RowsArgs {
     /// Returns how many rows a terminal shows, or `None` for all.
     pub(super) fn shown(self) -> Option<usize> {
-        self.rows.0
+        self.rows
     }
 }
 

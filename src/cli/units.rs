@@ -52,58 +52,24 @@ pub(crate) fn with_values(examples: &str) -> String {
     format!("{examples}\n\nHow sizes, counts, durations and times are written: flowsieve --help")
 }
 
-/// Why a value was not understood; the message states the rule with an example.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(crate) enum UnitError {
-    /// See [`parse_count`].
-    #[error("a count is a number with k, M, G or nothing behind it, such as 10M or 2500")]
-    Count,
-    /// See [`parse_duration_ns`].
-    #[error(
-        "a duration is a number of seconds, or one with its unit (ns, us, ms, s, min, h or d), \
-         such as 500ms or 1h30m"
-    )]
-    Duration,
-    /// See [`parse_width_ns`].
-    #[error("a duration must be above 0 and at most 292 years here, such as 1s")]
-    Width,
-    /// See [`parse_delay_ns`].
-    #[error("a delay is at most 292 years, such as 2s")]
-    Delay,
-    /// See [`parse_size`].
-    #[error(
-        "a size is a number of bytes, or one with KiB, MiB, GiB, TiB (powers of two; K, M, G, T for \
-         short) or kB, MB, GB, TB (powers of ten), such as 64KiB"
-    )]
-    Size,
-    /// See [`parse_time`].
-    #[error(
-        "a time is a date such as 2014-01-01, RFC 3339 such as 2026-11-20T12:00:00Z, or a number of \
-         seconds since 1970"
-    )]
-    Time,
-    /// See [`parse_bound`].
-    #[error(
-        "a time is a date such as 2014-01-01, RFC 3339 such as 2026-11-20T12:00:00Z, a number of seconds since 1970, \
-         +90s after the first packet, or -5min before the last"
-    )]
-    Bound,
-    /// See [`parse_time`].
-    #[error(
-        "{0} would be {0} seconds after 1970 began; a time is a date, such as {0}-01-01, or seconds \
-         since 1970"
-    )]
-    Year(u16),
-    /// See [`parse_share`].
-    #[error("a share is a number, such as 0.001, or a percentage, such as 0.1%")]
-    Share,
-    /// See [`parse_seed`].
-    #[error("a seed is a number from 0 to 2^64 - 1, or random")]
-    Seed,
-}
+// Why a value was not understood: the rule with an example.
+const COUNT: &str = "a count is a number with k, M, G or nothing behind it, such as 10M or 2500";
+const DURATION: &str = "a duration is a number of seconds, or one with its unit (ns, us, ms, s, min, h or d), such as 500ms or 1h30m";
+const DELAY: &str = "a delay is at most 292 years, such as 2s";
+const SIZE: &str = "a size is a number of bytes, or one with KiB, MiB, GiB, TiB (powers of two; K, M, G, T for short) or kB, MB, GB, TB (powers of ten), such as 64KiB";
+const TIME: &str = "a time is a date such as 2014-01-01, RFC 3339 such as 2026-11-20T12:00:00Z, or a number of seconds since 1970";
+const BOUND: &str = "a time is a date such as 2014-01-01, RFC 3339 such as 2026-11-20T12:00:00Z, a number of seconds since 1970, +90s after the first packet, or -5min before the last";
+const SHARE: &str = "a share is a number, such as 0.001, or a percentage, such as 0.1%";
+const SEED: &str = "a seed is a number from 0 to 2^64 - 1, or random";
+
+/// Why [`parse_width_ns`] did not take a duration.
+pub(crate) const WIDTH: &str = "a duration must be above 0 and at most 292 years here, such as 1s";
+
+/// A value, or the rule that the text breaks.
+type Parsed<T> = Result<T, &'static str>;
 
 /// Parses `10M`, `2.5k` or `400`: a number with a decimal suffix or none.
-pub(crate) fn parse_count(text: &str) -> Result<u64, UnitError> {
+pub(crate) fn parse_count(text: &str) -> Parsed<u64> {
     let unit = |suffix: &str| match suffix {
         "" => Some(1),
         "k" | "K" => Some(1_000),
@@ -111,12 +77,12 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, UnitError> {
         "g" | "G" => Some(1_000_000_000),
         _ => None,
     };
-    parse(text, unit).ok_or(UnitError::Count)
+    parse(text, unit).ok_or(COUNT)
 }
 
 /// Parses `500ms`, `1h`, `1h30m` or `60` into nanoseconds: numbers with units that become smaller,
 /// or a number of seconds.
-pub(crate) fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
+pub(crate) fn parse_duration_ns(text: &str) -> Parsed<u64> {
     let unit = |suffix: &str| match suffix {
         "ns" => Some(1),
         "us" | "µs" | "μs" => Some(1_000),
@@ -133,42 +99,42 @@ pub(crate) fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     while !rest.is_empty() {
         let number = rest.find(|c| !is_number(c)).unwrap_or(rest.len());
         let end = rest[number..].find(is_number).map_or(rest.len(), |end| number + end);
-        parts.push((unit(&rest[number..end]).ok_or(UnitError::Duration)?, &rest[..end]));
+        parts.push((unit(&rest[number..end]).ok_or(DURATION)?, &rest[..end]));
         rest = &rest[end..];
     }
     let is_seconds = text.ends_with(|c: char| c.is_ascii_digit());
     if parts.is_empty() || !parts.is_sorted_by(|a, b| a.0 > b.0) || (is_seconds && parts.len() > 1)
     {
-        return Err(UnitError::Duration);
+        return Err(DURATION);
     }
     let sum = parts.iter().try_fold(0_u64, |sum, (_, part)| sum.checked_add(parse(part, unit)?));
-    sum.ok_or(UnitError::Duration)
+    sum.ok_or(DURATION)
 }
 
 /// Parses `0.001` or `0.1%`.
-pub(crate) fn parse_share(text: &str) -> Result<f64, UnitError> {
+pub(crate) fn parse_share(text: &str) -> Parsed<f64> {
     let share = match text.strip_suffix('%') {
         // Exactly what the digits say: a division would round twice.
         Some(percent) if !percent.contains(['e', 'E']) => format!("{percent}e-2").parse(),
         _ => text.parse(),
     };
-    share.map_err(|_| UnitError::Share)
+    share.map_err(|_| SHARE)
 }
 
 /// Parses a duration above 0, as a difference of two times.
-pub(crate) fn parse_width_ns(text: &str) -> Result<i64, UnitError> {
+pub(crate) fn parse_width_ns(text: &str) -> Parsed<i64> {
     let width = i64::try_from(parse_duration_ns(text)?);
-    width.ok().filter(|&ns| ns > 0).ok_or(UnitError::Width)
+    width.ok().filter(|&ns| ns > 0).ok_or(WIDTH)
 }
 
 /// Parses a duration from 0 on, as a difference of two times.
-pub(crate) fn parse_delay_ns(text: &str) -> Result<i64, UnitError> {
-    i64::try_from(parse_duration_ns(text)?).map_err(|_| UnitError::Delay)
+pub(crate) fn parse_delay_ns(text: &str) -> Parsed<i64> {
+    i64::try_from(parse_duration_ns(text)?).map_err(|_| DELAY)
 }
 
 /// Parses `64KiB`, `64K`, `64kB` or `65536` into bytes: powers of two unless a B follows the letter,
 /// as in GNU's tools; upper and lower case mean the same.
-pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
+pub(crate) fn parse_size(text: &str) -> Parsed<u64> {
     let unit = |suffix: &str| match suffix.to_ascii_lowercase().as_str() {
         "" | "b" => Some(1),
         "kb" => Some(1_000),
@@ -181,7 +147,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
         "t" | "tib" => Some(1 << 40),
         _ => None,
     };
-    parse(text, unit).ok_or(UnitError::Size)
+    parse(text, unit).ok_or(SIZE)
 }
 
 /// A time as it was typed, in nanoseconds since 1970 began: in UTC, or in the local time of a zone
@@ -204,10 +170,12 @@ impl TypedTime {
 
 /// Parses `2014-01-01`, `2014-01-01T12:30`, RFC 3339 or seconds since 1970. A date is the time at
 /// which it begins.
-pub(crate) fn parse_time(text: &str) -> Result<TypedTime, UnitError> {
+pub(crate) fn parse_time(text: &str) -> Result<TypedTime, String> {
     // Nobody who types a year means a time in the first hour of 1970.
-    if let (4, Ok(year @ 1970..=2262)) = (text.len(), text.parse()) {
-        return Err(UnitError::Year(year));
+    if let (4, Ok(year @ 1970..=2262)) = (text.len(), text.parse::<u16>()) {
+        return Err(format!(
+            "{year} would be {year} seconds after 1970 began; a time is a date, such as {year}-01-01, or seconds since 1970"
+        ));
     }
     let civil = || {
         let at_begin = |day: NaiveDate| day.and_hms_opt(0, 0, 0);
@@ -223,7 +191,7 @@ pub(crate) fn parse_time(text: &str) -> Result<TypedTime, UnitError> {
         Some(time.timestamp_nanos_opt().unwrap_or(beyond))
     };
     let utc = time_from_text(text).map(TypedTime::Utc);
-    utc.or_else(|| local().map(TypedTime::Local)).ok_or(UnitError::Time)
+    utc.or_else(|| local().map(TypedTime::Local)).ok_or_else(|| TIME.to_owned())
 }
 
 /// An end of a range of time as it was typed.
@@ -245,27 +213,25 @@ impl TypedBound {
 
 /// Parses an end of a range of time: a time as in [`parse_time`], `+90s` after the first packet, or
 /// `-5min` before the last.
-pub(crate) fn parse_bound(text: &str) -> Result<TypedBound, UnitError> {
+pub(crate) fn parse_bound(text: &str) -> Result<TypedBound, String> {
     let relative = |sign| parse_delay_ns(text.strip_prefix(sign)?).ok();
     if let Some(after) = relative('+') {
         Ok(TypedBound::Relative(TimeBound::AfterStart(after)))
     } else if let Some(before) = relative('-') {
         Ok(TypedBound::Relative(TimeBound::BeforeEnd(before)))
     } else {
-        parse_time(text).map(TypedBound::Time).map_err(|error| match error {
-            UnitError::Year(_) => error,
-            _ => UnitError::Bound,
-        })
+        let time = parse_time(text).map(TypedBound::Time);
+        time.map_err(|error| if error == TIME { BOUND.to_owned() } else { error })
     }
 }
 
 /// Parses a number, or `random`: an unpredictable one of 53 bits, which every reader of
 /// JSON keeps.
-pub(crate) fn parse_seed(text: &str) -> Result<u64, UnitError> {
+pub(crate) fn parse_seed(text: &str) -> Parsed<u64> {
     if text == "random" {
         return Ok(RandomState::new().hash_one(0_u8) >> 11);
     }
-    text.parse().map_err(|_| UnitError::Seed)
+    text.parse().map_err(|_| SEED)
 }
 
 /// Returns a parser of the whole numbers from `least` to `most`.
@@ -309,16 +275,11 @@ fn parse(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn parse_time_ns(text: &str) -> Result<i64, UnitError> {
+    fn parse_time_ns(text: &str) -> Result<i64, String> {
         parse_time(text).map(|time| time.in_zone(Zone::UTC))
     }
 
-    fn check(
-        parser: fn(&str) -> Result<u64, UnitError>,
-        good: &[(&str, u64)],
-        bad: &[&str],
-        error: UnitError,
-    ) {
+    fn check(parser: fn(&str) -> Parsed<u64>, good: &[(&str, u64)], bad: &[&str], error: &str) {
         for &(text, value) in good {
             assert_eq!(parser(text), Ok(value), "{text}");
         }
@@ -361,7 +322,7 @@ mod tests {
                 "18446744074G",
                 "٣",
             ],
-            UnitError::Count,
+            COUNT,
         );
     }
 
@@ -394,7 +355,7 @@ mod tests {
                 "1h30", "30m1h", "1h1h", "1h 30m", "1hm", "", "1M", "1S", "s", "1 s", "-1s",
                 "0.5ns", "1e3s", "6000000h",
             ],
-            UnitError::Duration,
+            DURATION,
         );
     }
 
@@ -418,7 +379,7 @@ mod tests {
                 ("2TiB", 2 << 40),
             ],
             &["", "64Ki", "64KBit", "64 KiB", "KiB", "0.3KiB", "-1", "16777216TiB"],
-            UnitError::Size,
+            SIZE,
         );
     }
 
@@ -427,9 +388,9 @@ mod tests {
         assert_eq!(parse_width_ns("1s"), Ok(1_000_000_000));
         assert_eq!(parse_width_ns("106751d"), Ok(9_223_286_400_000_000_000));
         for outside in ["0s", "0", "106752d", "200000d"] {
-            assert_eq!(parse_width_ns(outside), Err(UnitError::Width), "{outside}");
+            assert_eq!(parse_width_ns(outside), Err(WIDTH), "{outside}");
         }
-        assert_eq!(parse_width_ns("soon"), Err(UnitError::Duration));
+        assert_eq!(parse_width_ns("soon"), Err(DURATION));
     }
 
     #[test]
@@ -459,8 +420,9 @@ mod tests {
             "2014-01-01T00:00[Europe/Berlin]",
             "yesterday",
         ] {
-            let error = if text == "2014" { UnitError::Year(2014) } else { UnitError::Time };
-            assert_eq!(parse_time_ns(text), Err(error), "{text}");
+            let year = "2014 would be 2014 seconds after 1970 began; a time is a date, such as 2014-01-01, or seconds since 1970";
+            let error = if text == "2014" { year } else { TIME };
+            assert_eq!(parse_time_ns(text), Err(error.to_owned()), "{text}");
         }
         for seconds in ["1969", "2263", "2014.0", "02014"] {
             assert!(parse_time_ns(seconds).is_ok(), "{seconds}");
@@ -486,13 +448,7 @@ mod tests {
 
     #[test]
     fn every_error_is_one_sentence_with_an_example() {
-        for error in [
-            UnitError::Count,
-            UnitError::Duration,
-            UnitError::Width,
-            UnitError::Size,
-            UnitError::Time,
-        ] {
+        for error in [COUNT, DURATION, WIDTH, SIZE, TIME] {
             let message = error.to_string();
             assert!(message.contains("such as") && !message.contains(". "), "{message}");
         }
@@ -506,7 +462,7 @@ mod tests {
             assert_eq!(parse_share(text), Ok(share), "{text}");
         }
         for wrong in ["", "%", "1 %", "1%%", "1e-3%", "much"] {
-            assert_eq!(parse_share(wrong), Err(UnitError::Share), "{wrong}");
+            assert_eq!(parse_share(wrong), Err(SHARE), "{wrong}");
         }
     }
 
@@ -515,7 +471,7 @@ mod tests {
         assert_eq!(parse_seed("0"), Ok(0));
         assert_eq!(parse_seed("18446744073709551615"), Ok(u64::MAX));
         for wrong in ["", "-1", "Random", "0x7", "18446744073709551616"] {
-            assert_eq!(parse_seed(wrong), Err(UnitError::Seed), "{wrong}");
+            assert_eq!(parse_seed(wrong), Err(SEED), "{wrong}");
         }
         let drawn: Vec<u64> = (0..4).filter_map(|_| parse_seed("random").ok()).collect();
         assert!(drawn.iter().all(|&seed| seed < 1 << 53) && drawn.len() == 4);
@@ -569,7 +525,7 @@ mod tests {
                 }
             }
             if let Err(error) = parse_time_ns(&text) {
-                assert!(matches!(error, UnitError::Time | UnitError::Year(_)), "{text}");
+                assert!(error == TIME || error.contains("after 1970 began"), "{text}");
             }
         }
     }

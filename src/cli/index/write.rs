@@ -11,7 +11,7 @@ use crate::cli::run::Run;
 use crate::cli::same_file::keep_apart;
 use crate::cli::say::say;
 use crate::cli::structure::{filters_of_regions, global_filters};
-use crate::cli::units::{UnitError, in_short, parse_size, parse_width_ns, with_values};
+use crate::cli::units::{WIDTH, in_short, parse_size, parse_width_ns, with_values};
 use crate::report::{counted, part_words};
 use anyhow::{Result, anyhow};
 use clap::Args;
@@ -90,7 +90,7 @@ struct MemoryArgs {
 }
 
 fn parse_memory(text: &str) -> Result<u64, String> {
-    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+    let bytes = parse_size(text)?;
     if bytes < LEAST_MEMORY_BYTES {
         return Err(format!(
             "flows need at least {LEAST_MEMORY_BYTES} bytes (1MiB); 256MiB is the default"
@@ -236,12 +236,13 @@ pub(super) struct AddArgs {
 /// Shortest region: shorter ones cost about as much as they hold.
 const SHORTEST_REGION_NS: i64 = 1_000_000_000;
 
-fn parse_region(text: &str) -> Result<i64, String> {
-    let region = parse_width_ns(text);
-    if region == Err(UnitError::Width) || region.is_ok_and(|ns| ns < SHORTEST_REGION_NS) {
-        return Err("a region lasts from 1s to 292 years, such as 5min".into());
+fn parse_region(text: &str) -> Result<i64, &'static str> {
+    match parse_width_ns(text) {
+        Ok(..SHORTEST_REGION_NS) | Err(WIDTH) => {
+            Err("a region lasts from 1s to 292 years, such as 5min")
+        }
+        region => region,
     }
-    region.map_err(|error| error.to_string())
 }
 
 pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
