@@ -73,22 +73,12 @@ impl Candidate {
     }
 }
 
-/// The load of a stored combination at given sizes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Load {
-    part: PartLoad,
-    /// It is the only value of its query, which is new or the query were no negative.
-    is_new: bool,
-}
+/// A stored combination at given sizes: its load, the probability that its values occur, and how many
+/// combinations are like it.
+type Load = (PartLoad, f64, i32);
 
-impl Load {
-    fn rate(&self, probes: u32, known: f64) -> f64 {
-        self.part.rate(probes, if self.is_new { 0.0 } else { known })
-    }
-}
-
-/// The loads that answer each wanted combination, and how often each occurs.
-type Loads = Vec<Vec<(Load, i32)>>;
+/// The loads that answer each wanted combination.
+type Loads = Vec<Vec<Load>>;
 
 impl<'a> Matrix<'a> {
     pub(super) fn new(request: &'a PlanRequest, kind: FilterKind, stored: Stored) -> Self {
@@ -143,8 +133,7 @@ impl<'a> Matrix<'a> {
     }
 
     fn rates_of(&self, loads: &Loads, probes: u32) -> Vec<Option<f64>> {
-        let known = self.request.known;
-        let rate = |(load, times): &(Load, i32)| load.rate(probes, known).powi(*times);
+        let rate = |(part, known, times): &Load| part.rate(probes, *known).powi(*times);
         let rates = loads.iter().map(|asked| asked.iter().map(rate).product());
         self.count(loads.iter().map(Vec::len).sum());
         rates.map(Some).collect()
@@ -152,12 +141,14 @@ impl<'a> Matrix<'a> {
 
     fn loads(&self, sizes: &[f64]) -> Loads {
         let of = |subsets: &Vec<u32>| {
-            let mut loads: Vec<(Load, i32)> = Vec::new();
+            let mut loads: Vec<Load> = Vec::new();
             for &subset in subsets {
-                let load = self.load(subset, subsets.len() > 1, sizes);
+                let (part, known) = self.load(subset, subsets.len() > 1, sizes);
                 match loads.last_mut() {
-                    Some((last, times)) if *last == load => *times += 1,
-                    _ => loads.push((load, 1)),
+                    Some((last, of_last, times)) if (*last, *of_last) == (part, known) => {
+                        *times += 1
+                    }
+                    _ => loads.push((part, known, 1)),
                 }
             }
             loads
@@ -166,13 +157,13 @@ impl<'a> Matrix<'a> {
         self.asked.iter().map(of).collect()
     }
 
-    /// Returns the load of a stored combination, which answers a query alone or with others.
-    fn load(&self, subset: u32, with_others: bool, sizes: &[f64]) -> Load {
-        let elements = &self.request.elements;
-        Load {
-            part: PartLoad::new(sizes, subset, self.request.known > 0.0, |mask| elements.of(mask)),
-            is_new: subset.is_power_of_two() && !with_others,
-        }
+    /// Returns the load of a stored combination, which answers a query alone or with others, and the
+    /// probability that its values occur: the only value of a query is new, or it were no negative.
+    fn load(&self, subset: u32, with_others: bool, sizes: &[f64]) -> (PartLoad, f64) {
+        let PlanRequest { elements, known, .. } = self.request;
+        let is_new = subset.is_power_of_two() && !with_others;
+        let part = PartLoad::new(sizes, subset, *known > 0.0, |mask| elements.of(mask));
+        (part, if is_new { 0.0 } else { *known })
     }
 
     /// Returns these sizes with the best k, or with a given one.
