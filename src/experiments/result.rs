@@ -183,15 +183,16 @@ impl Cell {
         self
     }
 
+    /// Returns the formula and the measurement, if the one has to agree with the other.
+    fn compared(&self) -> Option<(f64, Measured)> {
+        self.formula.zip(self.measured).filter(|_| !self.is_unbound)
+    }
+
     /// Returns the deviation of the measurement from the formula in standard errors; `None` if one
     /// of them is missing, if the formula does not bind, or if there is no error.
     pub fn distance(&self) -> Option<f64> {
-        match (self.formula, self.measured) {
-            (Some(formula), Some(measured)) if !self.is_unbound && measured.std_error > 0.0 => {
-                Some((measured.mean - formula) / measured.std_error)
-            }
-            _ => None,
-        }
+        let compared = self.compared().filter(|(_, measured)| measured.std_error > 0.0);
+        compared.map(|(formula, measured)| (measured.mean - formula) / measured.std_error)
     }
 
     /// Returns whether the paper's figure cannot be judged, because there is only a measurement to
@@ -203,18 +204,12 @@ impl Cell {
         })
     }
 
-    /// Returns whether the measurement is compared with the formula.
-    fn is_checked(&self) -> bool {
-        !self.is_unbound && self.formula.is_some() && self.measured.is_some()
-    }
-
     /// Returns the relation of the three figures.
     pub fn agreement(&self) -> Agreement {
         if self.is_too_noisy() {
             return Agreement::Shown;
         }
-        let measured = self.measured.filter(|_| !self.is_time);
-        if let (Some(formula), Some(measured), false) = (self.formula, measured, self.is_unbound) {
+        if let Some((formula, measured)) = self.compared().filter(|_| !self.is_time) {
             let allowed =
                 TOLERANCE * measured.std_error + self.rounding + ARITHMETIC * formula.abs();
             let distance = (measured.mean - formula).abs();
@@ -238,7 +233,7 @@ impl Cell {
                     Agreement::PaperDiffers
                 }
             }
-            None if self.is_checked() && !self.is_time => Agreement::Agrees,
+            None if self.compared().is_some() && !self.is_time => Agreement::Agrees,
             None => Agreement::Shown,
         }
     }
@@ -254,7 +249,9 @@ impl Cell {
                 ),
                 None => "DEPARTS: the measurement is not what the formula says",
             },
-            Agreement::PaperDiffers if self.is_checked() => "formula agrees, the paper differs",
+            Agreement::PaperDiffers if self.compared().is_some() => {
+                "formula agrees, the paper differs"
+            }
             Agreement::PaperDiffers => "the paper differs",
             Agreement::Shown if self.is_too_noisy() && self.is_time => {
                 "not judged, the times scatter too much"
