@@ -8,7 +8,6 @@ use flowsieve_engine::internal::spawn;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::vec;
 
 /// Rows that may wait.
 const AHEAD: usize = 64;
@@ -19,19 +18,12 @@ const AHEAD: usize = 64;
 /// It ends early if the run fails; [`Self::finish`] says why. Dropping it ends the count.
 #[derive(Debug)]
 pub struct CountRows {
-    rows: Option<Waiting>,
+    /// Those that were not taken yet.
+    rows: Option<Receiver<SliceResult>>,
     run: Option<Run>,
 }
 
 type Outcome = Result<CountSummary, RunError>;
-
-/// Rows that were not taken yet.
-#[derive(Debug)]
-enum Waiting {
-    Coming(Receiver<SliceResult>),
-    /// All of them: there was no thread to be had.
-    Here(vec::IntoIter<SliceResult>),
-}
 
 #[derive(Debug)]
 enum Run {
@@ -45,15 +37,16 @@ impl CountRows {
         let run = |(plan, mut sender): (CountPlan, Sender)| {
             count(&plan, CountExtras::default(), &mut sender, &())
         };
-        let (rows, run) = if let Some(thread) = spawn("count", 0, run) {
-            let run = thread.begin((plan, Sender(sender)));
-            (Waiting::Coming(rows), Run::Thread(run))
-        } else {
-            let mut rows = Vec::new();
-            let run = count(&plan, CountExtras::default(), &mut rows, &());
-            (Waiting::Here(rows.into_iter()), Run::Over(Box::new(run)))
-        };
-        Self { rows: Some(rows), run: Some(run) }
+        if let Some(thread) = spawn("count", 0, run) {
+            let run = Run::Thread(thread.begin((plan, Sender(sender))));
+            return Self { rows: Some(rows), run: Some(run) };
+        }
+        // There is no thread to be had: all rows wait.
+        let mut all = Vec::new();
+        let run = count(&plan, CountExtras::default(), &mut all, &());
+        let (sender, rows) = sync_channel(all.len());
+        all.into_iter().try_for_each(|row| sender.send(row)).expect("there is room for all");
+        Self { rows: Some(rows), run: Some(Run::Over(Box::new(run))) }
     }
 
     /// Returns the inputs as they were read, and totals. Rows that were not taken are dropped.
@@ -81,10 +74,7 @@ impl Iterator for CountRows {
     type Item = SliceResult;
 
     fn next(&mut self) -> Option<SliceResult> {
-        match self.rows.as_mut()? {
-            Waiting::Coming(rows) => rows.recv().ok(),
-            Waiting::Here(rows) => rows.next(),
-        }
+        self.rows.as_ref()?.recv().ok()
     }
 }
 
