@@ -506,7 +506,8 @@ pub(super) struct FormatArgs {
     pub(super) format: Option<ReportFormat>,
 }
 
-fn formats() -> impl TypedValueParser<Value = ReportFormat> {
+/// Takes the name of a format.
+pub(super) fn formats() -> impl TypedValueParser<Value = ReportFormat> {
     named(ReportFormat::ALL.iter().copied(), ReportFormat::name, ReportFormat::help)
 }
 

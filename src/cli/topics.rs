@@ -1,10 +1,9 @@
 //! `flowsieve help TOPIC`: texts about several commands.
 
-use super::options::elements;
+use super::options::{elements, formats};
 use super::structure::structures;
 use super::units::VALUES;
 use clap::builder::TypedValueParser;
-use flowsieve::report::ReportFormat;
 
 /// A topic: its name, and its text.
 type Topic = (&'static str, fn() -> String);
@@ -17,7 +16,7 @@ const TOPICS: [Topic; 7] = [
     }),
     ("environment", || ENVIRONMENT.to_owned()),
     ("exit-codes", || EXIT_CODES.to_owned()),
-    ("formats", formats),
+    ("formats", || listed("How results are written (--format)", &formats())),
     ("structures", || {
         let own = "In compare also plan: what the command plan recommends for the same queries";
         format!("{}\n\n{own}", listed("Structures (--filter)", &structures()))
@@ -59,28 +58,14 @@ Capture filters (--where) choose packets, in the language of pcap-filter(7):
 
 /// Returns the values of an option with their help.
 fn listed(title: &str, parser: &impl TypedValueParser) -> String {
-    let values: Vec<(String, String)> = parser
-        .possible_values()
-        .into_iter()
-        .flatten()
-        .map(|value| {
-            let help = value.get_help().map(ToString::to_string);
-            (value.get_name().to_owned(), help.unwrap_or_default())
-        })
-        .collect();
-    table(title, &values)
-}
-
-fn formats() -> String {
-    let formats = ReportFormat::ALL.iter().filter(|format| !format.help().is_empty());
-    let formats = formats.map(|format| (format.name().to_owned(), format.help().to_owned()));
-    table("How results are written (--format)", &formats.collect::<Vec<_>>())
-}
-
-fn table(title: &str, rows: &[(String, String)]) -> String {
-    let width = rows.iter().map(|(name, _)| name.chars().count()).max();
-    let width = width.unwrap_or(0);
-    let rows = rows.iter().map(|(name, help)| format!("\n  {name:<width$}  {help}"));
+    let values =
+        parser.possible_values().into_iter().flatten().filter(|value| !value.is_hide_set());
+    let values: Vec<_> = values.collect();
+    let width = values.iter().map(|value| value.get_name().chars().count()).max().unwrap_or(0);
+    let rows = values.iter().map(|value| {
+        let help = value.get_help().map(ToString::to_string).unwrap_or_default();
+        format!("\n  {:<width$}  {help}", value.get_name())
+    });
     format!("{title}:{}", rows.collect::<String>())
 }
 
