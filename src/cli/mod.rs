@@ -333,6 +333,15 @@ where
     Ok(arguments.command)
 }
 
+/// Options of other programs, and what stands for them here.
+const TIPS: [(&[&str], &str); 5] = [
+    (&["--version", "-V"], "all commands have one version: flowsieve --version"),
+    (&["-r"], "name the capture without -r"),
+    (&["--sort"], "rows have an order of their own, and other programs sort them: --format csv"),
+    (&["--json"], "--format json"),
+    (&["--top"], "a ranking is a command of its own: flowsieve top --help"),
+];
+
 /// Adds a tip to an error for which clap has none, or one that misleads.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let text = |kind| match error.get(kind) {
@@ -340,19 +349,9 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         _ => None,
     };
     let tip = match (error.kind(), text(ContextKind::InvalidArg), text(ContextKind::InvalidValue)) {
-        (ErrorKind::UnknownArgument, Some("--version" | "-V"), _) => {
-            Some("all commands have one version: flowsieve --version".to_owned())
-        }
-        (ErrorKind::UnknownArgument, Some("-r"), _) => {
-            Some("name the capture without -r".to_owned())
-        }
-        (ErrorKind::UnknownArgument, Some("--sort"), _) => Some(
-            "rows have an order of their own, and other programs sort them: --format csv"
-                .to_owned(),
-        ),
-        (ErrorKind::UnknownArgument, Some("--json"), _) => Some("--format json".to_owned()),
-        (ErrorKind::UnknownArgument, Some("--top"), _) => {
-            Some("a ranking is a command of its own: flowsieve top --help".to_owned())
+        (ErrorKind::UnknownArgument, Some(option), _) => {
+            let known = TIPS.iter().find(|(options, _)| options.contains(&option));
+            known.map(|(_, tip)| (*tip).to_owned())
         }
         // A capture filter as the value of --filter is meant for --where.
         (_, Some(option), Some(value))
