@@ -5,9 +5,8 @@
 //! together.
 
 use super::captures::{ExperimentCapture, dns_traffic};
-use super::parallel::in_parallel;
-use super::random::Random;
 use super::result::{ChartScale, Curve, ExperimentError};
+use super::runs::{Random, in_parallel};
 use super::statistics::rate_of;
 use super::uniform::{Digests, FULL, ONE_CUT, TWO_CUTS, hits, predicted};
 use super::{Experiment, Found, Settings};

@@ -2,8 +2,8 @@
 //! the memory of 1000 elements, both with the cuts {1,3} and {1,2} and the rate ε for single
 //! attributes; Fig. 11 and the last figure have the memory by the number of attributes.
 
-use super::parallel::in_parallel;
 use super::result::{ChartScale, Curve, Measured};
+use super::runs::in_parallel;
 use super::uniform::{Uniform, hits};
 use super::{Experiment, Found, Settings};
 use crate::filters::matrix_sizing::{attribute_size, cells, cells_of_disjoint_cuts, table_probes};

@@ -2,8 +2,8 @@
 //! attributes and with two, by the share α of values that occur in the set; Fig. 9 has a weighted
 //! CBFM, which gives one pair of attributes more of the memory.
 
-use super::parallel::in_parallel;
 use super::result::{Cell, ChartScale, CurvePair};
+use super::runs::in_parallel;
 use super::uniform::{FULL, ONE_CUT, PAIR, Uniform, hits, matrix_rate, predicted, structures};
 use super::{Experiment, Found, Settings};
 use crate::filters::{FilterSpec, MatrixSpec};

@@ -3,9 +3,9 @@
 
 use super::cbfm_memory::SIZE;
 use super::cbfm_rates::{PROBES, sizes};
-use super::random::Random;
 use super::ratios::{HOW, Operation, Times, each, time_each};
 use super::result::{ChartScale, Curve, Measured};
+use super::runs::Random;
 use super::uniform::{
     Digests, FULL, ONE_CUT, PAIR, TWO_CUTS, Uniform, ask, structures, structures_of,
 };

@@ -1,19 +1,20 @@
-//! Course report, Table 1: a dictionary in a Bloom filter with a rate of 1 %, and in a hash set;
-//! and the same by the number of words.
+//! Course report: a dictionary in a Bloom filter with a rate of 1 %, and in a hash set (Table 1); the
+//! same by the number of words; the best number of functions, and the rate 0.6185^(m/n) that it gives
+//! (Fig. 2); time of asking by time of adding, and most by mean memory (Fig. 3).
 
-use super::dictionary::{WordSet, times};
-use super::parallel::in_parallel;
+use super::dictionary::{WordSet, set_bytes, times, words};
 use super::ratios::HOW;
 use super::result::{ChartScale, Curve, CurvePair, Measured};
+use super::runs::{false_positives, in_parallel};
 use super::statistics::{exact_bloom_fpr, rate_of};
-use super::words::words;
 use super::{Experiment, Found, Settings};
 use crate::filters::sizing::{best_probes, bloom_bits, bloom_fpr, bloom_fpr_while_filling};
 use crate::filters::{BloomFilter, ElementDigests, MembershipFilter, Sighting};
 use crate::hashing::Digester;
+use std::f64::consts::LN_2;
 
 const RATE: f64 = 0.01;
-pub(super) const MEGABYTE: f64 = 1e6;
+const MEGABYTE: f64 = 1e6;
 
 /// Elements up to which the rate while filling is summed up exactly.
 const EXACT: usize = 10_000;
@@ -45,7 +46,7 @@ struct Row {
 const STRANGERS: u64 = 1_000_000;
 
 /// Bits and functions of the filter for this many words.
-pub(super) fn design(words: usize) -> (u64, u32) {
+fn design(words: usize) -> (u64, u32) {
     let bits = bloom_bits(RATE, words as f64).ceil() as u64;
     (bits, best_probes(bits as f64, words as f64, 32))
 }
@@ -164,7 +165,7 @@ fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Exp
         cell.printed(megabytes, 1e-6)
             .because("Python's table without its strings, old and new together while it grows");
     }
-    if printed.is_none() && n == super::words::WORDS {
+    if printed.is_none() && n == super::dictionary::WORDS {
         found
             .cell(format!("{n} words: m"))
             .unit("bits")
@@ -178,7 +179,7 @@ fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Exp
 }
 
 /// Returns the first tenth of the words, the first two tenths, and so on.
-pub(super) fn tenths(words: &[Vec<u8>]) -> impl Iterator<Item = &[Vec<u8>]> {
+fn tenths(words: &[Vec<u8>]) -> impl Iterator<Item = &[Vec<u8>]> {
     let parts = (1..=10).map(|tenth| &words[..words.len() * tenth / 10]);
     parts.filter(|words| !words.is_empty())
 }
@@ -222,4 +223,177 @@ pub(super) fn by_words(settings: &Settings) -> Found {
         ],
     );
     Ok(found)
+}
+
+/// Largest factor between a ratio and 1 at which it is still "about 1".
+const ABOUT: f64 = 1.25;
+
+/// The structures: the claim is about the first one.
+const NAMES: [&str; 2] = ["filter", "set"];
+
+/// The two quantities of the figure: name of their chart, title, label of the axis.
+const QUANTITIES: [[&str; 3]; 2] = [
+    [
+        "course-fig-3-time",
+        "Time to ask for a word by time to add it",
+        "ns of a query / ns of adding",
+    ],
+    ["course-fig-3-memory", "Peak by mean memory while words are added", "peak / mean"],
+];
+
+pub(super) fn fig_3(settings: &Settings) -> Found {
+    let (words, from) = words(settings)?;
+    let rounds = settings.scale.pick(3, 11, 31) as usize;
+    let mut found = Experiment::new([
+        from,
+        format!(
+            "Words that are contained, their hashes included; {rounds} rounds, one thread. The figure has no numbers. Its claim is that both ratios of the filter stay about 1, which we take as {:.2} to {ABOUT}.",
+            1.0 / ABOUT
+        ),
+        HOW.into(),
+        "Memory while the words are added. The filter has all of its bits from the beginning, so the ratio is 1 by design. The set's table doubles when it is full, and for a moment the old and the new table exist together: that is its peak. The text of the words counts for the set, which holds it.".into(),
+    ]);
+    let mut curves = [[(); 2]; 2].map(|of| of.map(|()| Vec::new()));
+    for words in tenths(&words) {
+        let (bits, probes) = design(words.len());
+        let (most, mean) = set_bytes(words);
+        let times = times(words, bits, probes, rounds).query_per_add;
+        let memory = [1.0, most as f64 / mean].map(Measured::exactly);
+        for (quantity, ratios) in [times, memory].into_iter().enumerate() {
+            for (structure, ratio) in ratios.into_iter().enumerate() {
+                let what = ["query / add time", "peak / mean memory"][quantity];
+                let label = format!("{} words: {what}, {}", words.len(), NAMES[structure]);
+                let cell = found.cell(label).ratio(ratio);
+                cell.is_time = quantity == 0;
+                if structure == 0 {
+                    cell.claimed(1.0, 1.0 / ABOUT, ABOUT);
+                }
+                curves[quantity][structure].push((words.len() as f64, ratio));
+            }
+        }
+    }
+    for ([name, title, axis], of_both) in QUANTITIES.into_iter().zip(curves) {
+        let curves = NAMES.into_iter().zip(of_both);
+        found.chart(
+            name,
+            title,
+            "Bloom filter for 1 %, and hash set with the text of the words.",
+            [("words", ChartScale::Linear), (axis, ChartScale::Linear)],
+            curves.map(|(name, points)| Curve::measured(name, points)).collect::<Vec<_>>(),
+        );
+    }
+    Ok(found)
+}
+
+/// Bits an element.
+const BITS: [u64; 4] = [4, 8, 12, 16];
+
+/// The printed base, and the value of its last digit.
+const BASE: (f64, f64) = (0.618_5, 1e-4);
+
+pub(super) fn fig_2(settings: &Settings) -> Found {
+    let runs = settings.scale.pick(2, 20, 20) as usize;
+    let elements = settings.scale.pick(500, 50_000, 50_000);
+    let queries = settings.scale.pick(1_000, 100_000, 1_000_000);
+    let mut found = Experiment::new([
+        format!(
+            "n = {elements}, m/n = 4, 8, 12 and 16 bits; {runs} filters for each number of functions, {queries} absent elements each."
+        ),
+        "With k = (m/n) ln 2 half of the bits are set and the rate is 2^-k = 0.6185^(m/n). k is a whole number, so the rate of a filter is a little above that. The report's text has k in inverse proportion to m/n; it is in proportion.".into(),
+    ]);
+    let mut curves = Vec::new();
+    let mut by_share = Vec::new();
+    let mut best = CurvePair::new("the best k");
+    for bits in BITS {
+        let m = bits * elements;
+        let pair = one_size(&mut found, bits, elements, &mut best, |probes| {
+            let hits = false_positives(settings, (runs, elements, queries), || {
+                Box::new(BloomFilter::new(m, probes))
+            });
+            let formula = bloom_fpr(m as f64, probes, elements as f64);
+            (formula, rate_of(hits, queries, Some(formula)))
+        });
+        for curve in pair.curves() {
+            // (1 - p)^k with k = -(m/n) ln p: the same formula by p.
+            let by_p = |&(k, y, error): &(f64, f64, f64)| ((-k / bits as f64).exp(), y, error);
+            let points = curve.points.iter().rev().map(by_p).collect();
+            by_share.push(Curve::new(&*curve.name, curve.kind, points));
+            curves.push(curve);
+        }
+    }
+    for (name, title, caption, x, curves) in [
+        (
+            "course-fig-2-a",
+            "Rate by the share p of clear bits",
+            "Points measured, lines by formula, exp(-(m/n) ln p ln(1 - p)); the least of each curve is at p = 1/2.",
+            "p: share of clear bits",
+            by_share,
+        ),
+        (
+            "course-fig-2",
+            "Rate by the number of functions",
+            "Points measured, lines by formula; the least of each curve is at (m/n) ln 2.",
+            "functions (k)",
+            curves,
+        ),
+        (
+            "course-fig-2-c",
+            "Least rate by the memory of an element",
+            "Measured with the best whole k, beside 0.6185^(m/n).",
+            "bits an element (m/n)",
+            best.curves().collect(),
+        ),
+    ] {
+        let axes = [(x, ChartScale::Linear), ("false-positive rate", ChartScale::Log)];
+        found.chart(name, title, caption, axes, curves);
+    }
+    Ok(found)
+}
+
+/// Adds the cells of filters with this many bits an element. `rate` returns the rate with a number
+/// of functions, by formula and as measured.
+fn one_size(
+    found: &mut Experiment,
+    bits: u64,
+    elements: u64,
+    best_rates: &mut CurvePair,
+    mut rate: impl FnMut(u32) -> (f64, Measured),
+) -> CurvePair {
+    let per_element = bits as f64;
+    let exact = per_element * LN_2;
+    let bound = (-exact * LN_2).exp();
+    let printed = BASE.0.powf(per_element);
+    found
+        .cell(format!("m/n = {bits}: 0.6185^(m/n)"))
+        .printed(printed, printed * per_element * BASE.1 / BASE.0)
+        .formula(bound);
+    let best = whole(exact, (bits * elements) as f64, elements as f64);
+    found
+        .cell(format!("m/n = {bits}: best k"))
+        .formula(exact)
+        .measured(Measured::exactly(f64::from(best)))
+        .rounded(1.0)
+        .because("the whole k with the least rate by formula");
+    let mut pair = CurvePair::new(format!("m/n = {bits}"));
+    for probes in 1..=exact.ceil() as u32 + 4 {
+        let (formula, measured) = rate(probes);
+        pair.push(f64::from(probes), formula, measured);
+        let label = format!("m/n = {bits}, k = {probes}: rate");
+        let cell = found.cell(label).formula(formula).measured(measured);
+        if probes == best {
+            best_rates.push(per_element, bound, measured);
+            cell.because(format!(
+                "the best k; {:.1} % above 0.6185^(m/n)",
+                100.0 * (formula / bound - 1.0)
+            ));
+        }
+    }
+    pair
+}
+
+/// Returns the better of the two whole numbers next to the best k.
+fn whole(exact: f64, bits: f64, elements: f64) -> u32 {
+    let below = (exact.floor() as u32).max(1);
+    let [a, b] = [below, below + 1].map(|probes| bloom_fpr(bits, probes, elements));
+    if a <= b { below } else { below + 1 }
 }

@@ -1,9 +1,8 @@
 //! d-left report: the loads of the subtables, the error rate, and times against other filters.
 
-use super::numbers::{element, false_positives};
-use super::parallel::in_parallel;
 use super::ratios::{HOW, Operation, Times, time_each};
 use super::result::Measured;
+use super::runs::{element, false_positives, in_parallel};
 use super::statistics::{deviation, mean_of};
 use super::{Experiment, Found, Settings};
 use crate::filters::sizing::{best_probes, bloom_bits, bloom_fpr, dleft_fpr};

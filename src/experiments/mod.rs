@@ -9,28 +9,21 @@
     reason = "experiments have one signature, and some of them cannot fail"
 )]
 
-mod busy;
 mod captures;
 mod cbfm_dns;
 mod cbfm_memory;
 mod cbfm_rates;
 mod cbfm_times;
 mod cmdbf;
-mod cmdbf_traffic;
 mod course;
-mod course_costs;
-mod course_functions;
 mod dictionary;
 mod dleft;
-mod numbers;
-mod parallel;
-mod random;
 mod ratios;
 mod result;
+mod runs;
 mod scbf;
 mod statistics;
 mod uniform;
-mod words;
 
 pub use result::{
     Agreement, Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, Experiment, ExperimentError,
@@ -88,7 +81,7 @@ const RUN_STREAM: u64 = 1 << 32;
 impl Settings {
     /// Returns the seed of a repetition. Neighbouring seeds have no repetition in common.
     fn run_seed(&self, run: usize) -> u64 {
-        random::Random::new(self.seed, RUN_STREAM + run as u64).next()
+        runs::Random::new(self.seed, RUN_STREAM + run as u64).next()
     }
 }
 
@@ -186,7 +179,7 @@ pub const ALL: &[Entry] = &[
     entry("cmdbf-combinations", CMDBF, cmdbf::combinations)
         .titled("Text: what the combined filter stands on"),
     entry("cmdbf-examples", CMDBF, cmdbf::examples).titled("The worked examples"),
-    entry("cmdbf-fig-9", CMDBF, cmdbf_traffic::fig_9)
+    entry("cmdbf-fig-9", CMDBF, cmdbf::fig_9)
         .titled("Fig. 9: host pairs a second, exact and by MDBF and CMDBF"),
     entry("cbfm-table-2", CBFM, cbfm_memory::table_2)
         .titled("Table 2: elements that fit into 1 MB"),
@@ -221,9 +214,9 @@ pub const ALL: &[Entry] = &[
         .titled("Times of the operations, against other filters"),
     entry("course-table-1", COURSE, course::table_1)
         .titled("Table 1: error rate and memory of a dictionary"),
-    entry("course-fig-2", COURSE, course_functions::fig_2)
+    entry("course-fig-2", COURSE, course::fig_2)
         .titled("Fig. 2: rate by p, by the number of functions, and 0.6185^(m/n)"),
-    entry("course-fig-3", COURSE, course_costs::fig_3)
+    entry("course-fig-3", COURSE, course::fig_3)
         .titled("Fig. 3: query by add time, peak by mean memory, of filter and set"),
     entry("course-by-words", COURSE, course::by_words)
         .titled("Table 1's quantities by the number of words"),

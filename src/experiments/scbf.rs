@@ -1,9 +1,8 @@
 //! SCBF paper: the design of a split counting filter (Table 1), the overflow of its counters (Tables
 //! 2 to 4), and the deletion error of a scalable one.
 
-use super::numbers::{element, false_positives};
-use super::parallel::in_parallel;
 use super::result::Measured;
+use super::runs::{element, false_positives, in_parallel};
 use super::statistics::{binomial_reaches, mean_of};
 use super::{Experiment, Found, Settings};
 use crate::bits::CounterArray;

@@ -1,7 +1,7 @@
 //! The data of the CBFM paper's experiments: three attributes of evenly spread values that never
 //! repeat, and the structures that are compared on it at equal memory.
 
-use super::random::Random;
+use super::runs::Random;
 use crate::filters::matrix_sizing::{
     largest_cartesian_size, largest_size, maximal_legal_subsets, uncut_fpr,
 };
