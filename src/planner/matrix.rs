@@ -1,7 +1,7 @@
 //! A matrix with given cuts: its rates, and the sizes and k that serve a goal best.
 
 use super::complex::Stored;
-use super::search::least;
+use super::structures::least;
 use super::{Goal, PlanRequest};
 use crate::filters::FilterKind;
 use crate::filters::matrix_sizing::{PartLoad, attribute_size, table_probes};

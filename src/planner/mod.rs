@@ -50,9 +50,7 @@ mod matrix;
 mod recommend;
 mod request;
 mod row;
-mod search;
-mod searched;
-mod sets;
+mod structures;
 #[cfg(test)]
 mod tests;
 mod weights;
@@ -205,10 +203,10 @@ fn row_for(request: &PlanRequest, structure: Structure) -> PlanRow {
 /// Plans one structure; the search for weights does at most this much work.
 fn row_with(request: &PlanRequest, structure: Structure, weights_work: u64) -> PlanRow {
     match structure {
-        Structure::Exact => sets::exact(request),
-        Structure::Hll | Structure::Ell => sets::registers(request, structure),
+        Structure::Exact => structures::exact(request),
+        Structure::Hll | Structure::Ell => structures::registers(request, structure),
         Structure::Filter(kind) if kind.is_matrix() => matrices::row(request, kind, weights_work),
-        Structure::Filter(kind) => searched::row(request, kind),
+        Structure::Filter(kind) => structures::row(request, kind),
     }
 }
 

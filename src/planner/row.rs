@@ -1,7 +1,7 @@
 //! The answers of the planner.
 
 use super::request::DIGESTS_ALIKE;
-use super::{PlanRequest, sets};
+use super::{PlanRequest, structures};
 use crate::filters::{FilterKind, FilterSpec, Shape, Structure, Workload};
 
 /// The plan of every structure, and the one that is recommended.
@@ -157,7 +157,7 @@ impl PlanRow {
         self.count_std_error = match &self.design {
             Some(Design::Filter(_)) => self.spec().and_then(of_filter),
             Some(Design::Registers { registers, .. }) => {
-                Some(sets::registers_std_error(self.structure, *registers))
+                Some(structures::registers_std_error(self.structure, *registers))
             }
             Some(Design::Exact) => Some(0.0),
             None => None,
