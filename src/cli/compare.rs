@@ -1,14 +1,14 @@
 //! `flowsieve compare`: structures side by side on the same traffic, at equal memory.
 
-use super::od::OdArgs;
+use super::design::{parse_expected, wanted_of};
 use super::options::{
-    ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs, one_of,
+    ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
+    contenders, contenders_or_all, one_of,
 };
+use super::page::OdArgs;
 use super::run::{AllRead, PARTIAL, Reading as _, Run, UNWRITTEN, all_written};
 use super::same_file::keep_apart;
-use super::structure::{contenders, contenders_or_all};
 use super::units::{in_short, parse_count, parse_share, parse_size, with_values};
-use super::wanted::{parse_expected, wanted_of};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::builder::TypedValueParser;

@@ -1,24 +1,21 @@
 //! `flowsieve count`: distinct elements in each time slice.
 
-use super::design::DesignArgs;
+use super::design::{DesignArgs, parse_expected};
 use super::destination::{is_standard_output, is_written_at_once};
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::filter::load;
-use super::od::OdArgs;
 use super::options::{
     ExactArgs, FormatArgs, LiveArgs, OutputArgs, RowsArgs, SeedArgs, SpeechArgs, ThreadArgs,
-    TraceArgs,
+    TraceArgs, structures,
 };
 use super::output::{Ending, Output};
-use super::replaced::Replaced;
+use super::page::OdArgs;
 use super::run::{PARTIAL, Run, UNWRITTEN, all_written};
-use super::same_file::keep_apart;
+use super::same_file::{Replaced, keep_apart};
 use super::say::say;
-use super::structure::structures;
 use super::units::{
     in_short, parse_count, parse_share, parse_size, parse_width_ns, whole, with_values,
 };
-use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use crate::count::{DEFAULT_MEMORY_BYTES, counter};
 use anyhow::{Context, Result};

@@ -3,9 +3,8 @@
 use super::destination::is_written_at_once;
 use super::options::{FormatArgs, OutputArgs};
 use super::output::{Ending, Output};
-use super::replaced::Replaced;
 use super::run::{PARTIAL, Run, UNWRITTEN};
-use super::same_file::keep_apart;
+use super::same_file::{Replaced, keep_apart};
 use super::say::say;
 use super::timezone::ZoneArgs;
 use super::{Outcome, UsageError};

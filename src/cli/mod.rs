@@ -19,23 +19,19 @@ mod inputs;
 mod limits;
 mod man;
 mod new_file;
-mod od;
 mod options;
 mod output;
 mod page;
 mod plan;
-mod problems;
 mod progress;
 #[cfg(test)]
 mod reference_tests;
-mod replaced;
 #[cfg(feature = "reproduce")]
 mod reproduce;
 mod run;
 mod same_file;
 mod say;
 mod signals;
-mod structure;
 mod timezone;
 mod top;
 mod topics;
@@ -43,7 +39,6 @@ mod topics;
 #[path = "../../tests/recipe/toy.rs"]
 mod toy;
 mod units;
-mod wanted;
 
 use anstream::ColorChoice;
 use anyhow::anyhow;

@@ -14,8 +14,11 @@ use super::units::{
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use flowsieve::capture_filter::CaptureFilter;
+use flowsieve::comparison::Contender;
 use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::elements::{ElementKind, ElementRule};
+use flowsieve::filters::Structure;
+use flowsieve::index::{GlobalFilter, RegionFilter};
 use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::plan::TracePlan;
 use flowsieve::report::ReportFormat;
@@ -604,4 +607,30 @@ impl SpeechArgs {
     pub(super) fn is_quiet(self) -> bool {
         self.quiet.quiet
     }
+}
+
+/// Returns a filter, another counter, or the exact set alone.
+pub(crate) fn structures() -> impl TypedValueParser<Value = Structure> {
+    named(Structure::all(), Structure::name, Structure::summary)
+}
+
+/// Returns a structure that a comparison knows.
+pub(crate) fn contenders() -> impl TypedValueParser<Value = Contender> {
+    named(Contender::all(), Contender::name, Contender::summary)
+}
+
+/// Returns a structure that a comparison knows, or `None` for all but [`Contender::Planned`].
+pub(crate) fn contenders_or_all() -> impl TypedValueParser<Value = Option<Contender>> {
+    let all = Contender::all().map(|it| (it.name(), it.summary(), Some(it)));
+    one_of(all.chain([("all", "All of them but plan", None)]).collect::<Vec<_>>())
+}
+
+/// Returns a filter of a region in an index.
+pub(crate) fn filters_of_regions() -> impl TypedValueParser<Value = RegionFilter> {
+    named(RegionFilter::all(), RegionFilter::name, RegionFilter::summary)
+}
+
+/// Returns a filter of the global level of an index.
+pub(crate) fn global_filters() -> impl TypedValueParser<Value = GlobalFilter> {
+    named(GlobalFilter::ALL, GlobalFilter::name, GlobalFilter::summary)
 }

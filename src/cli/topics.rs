@@ -1,7 +1,6 @@
 //! `flowsieve help TOPIC`: texts about several commands.
 
-use super::options::{elements, formats};
-use super::structure::structures;
+use super::options::{elements, formats, structures};
 use super::units::VALUES;
 use clap::builder::TypedValueParser;
 

@@ -1,18 +1,21 @@
-//! `flowsieve index`: an index of an archive of captures.
+//! `flowsieve index`: an index of an archive of captures; `verify` and `stats`.
 
-mod check;
 mod search;
 mod write;
 
 use super::destination::{destination, folder_of, is_standard_output};
-use super::run::Run;
+use super::options::{FormatArgs, OutputArgs};
+use super::output::Output;
+use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::{
     are_apart, is_redirected_to_file, keep_apart, name_of_output_in, refuse_foreign, within_index,
 };
+use super::timezone::ZoneArgs;
 use super::{Outcome, UsageError};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use flowsieve::index::{CaptureEntry, Catalog, IndexError};
+use flowsieve::index::{CaptureEntry, Catalog, IndexError, stats as of_index, verify as verified};
+use flowsieve::report::{ReportFormat, TerminalStyle, index_check, index_stats};
 use flowsieve_engine::internal::Shown;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +51,7 @@ enum IndexCommand {
     /// forget their values.
     #[command(after_long_help = write::DROP_EXAMPLES)]
     Drop(write::ChangeArgs),
-    Verify(check::VerifyArgs),
+    Verify(VerifyArgs),
     /// Index damaged captures again, and rebuild damaged filters
     ///
     /// Each capture whose files in the index are damaged is dropped and added again in one step, so
@@ -62,7 +65,7 @@ enum IndexCommand {
     /// and copied and named after a copy.
     #[command(after_long_help = write::ADOPT_EXAMPLES)]
     Adopt(write::AdoptArgs),
-    Stats(check::StatsArgs),
+    Stats(StatsArgs),
 }
 
 // The index that a command works on.
@@ -81,8 +84,8 @@ pub(crate) fn run(args: &IndexArgs, run: &mut Run) -> Result<Outcome> {
         IndexCommand::Drop(args) => write::remove(args, run),
         IndexCommand::Repair(args) => write::repair(args, run),
         IndexCommand::Adopt(args) => write::adopt_nodes(args),
-        IndexCommand::Verify(args) => check::verify(args, run),
-        IndexCommand::Stats(args) => check::stats(args, run),
+        IndexCommand::Verify(args) => verify(args, run),
+        IndexCommand::Stats(args) => stats(args, run),
     }
 }
 
@@ -154,5 +157,95 @@ fn explained(error: IndexError) -> anyhow::Error {
     match error {
         IndexError::Plan(sentence) => UsageError::new(sentence).into(),
         error => error.into(),
+    }
+}
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  Is everything as it was written:
+    flowsieve index verify archive
+  What is not whole, for a script:
+    flowsieve index verify --json archive | jq -r '.problems[]'";
+
+/// Check every file of an index, and that filters hold what the lists hold
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = VERIFY_EXAMPLES)]
+struct VerifyArgs {
+    #[command(flatten)]
+    index: ArchiveArgs,
+
+    #[command(flatten)]
+    results: ResultArgs,
+}
+
+const STATS_EXAMPLES: &str = "\
+Examples:
+  Sizes, fills and overflows:
+    flowsieve index stats archive
+  Which captures are in it:
+    flowsieve index stats --captures archive";
+
+/// Show what an index holds and how large it is
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = STATS_EXAMPLES)]
+struct StatsArgs {
+    #[command(flatten)]
+    index: ArchiveArgs,
+
+    /// List the captures as well
+    #[arg(long)]
+    captures: bool,
+
+    #[command(flatten)]
+    zone: ZoneArgs,
+
+    #[command(flatten)]
+    results: ResultArgs,
+}
+
+fn verify(args: &VerifyArgs, run: &mut Run) -> Result<Outcome> {
+    let (format, output) = args.results.open(&args.index, run)?;
+    let verified = verified(&args.index.archive).map_err(explained)?;
+    run.add_problems(verified.problems.clone());
+    let report = index_check(&verified);
+    let written = report.write(format, TerminalStyle::default(), output).context(UNWRITTEN);
+    args.results.output.finish(run, written, || report.summary())?;
+    run.problems(&[]);
+    Ok(run.finish(PARTIAL))
+}
+
+fn stats(args: &StatsArgs, run: &mut Run) -> Result<Outcome> {
+    let (format, output) = args.results.open(&args.index, run)?;
+    let stats = of_index(&args.index.archive).map_err(explained)?;
+    run.add_problems(stats.problems.clone());
+    let style = output.style(None);
+    let report = index_stats(&stats, args.captures, args.zone.zone());
+    let written = report.write(format, style, output).context(UNWRITTEN);
+    args.results.output.finish(run, written, || report.summary())?;
+    run.problems(&[]);
+    Ok(run.finish(PARTIAL))
+}
+
+// Format and destination of results.
+#[derive(Args, Clone, Debug)]
+struct ResultArgs {
+    #[command(flatten)]
+    format: FormatArgs,
+
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    json: bool,
+
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
+}
+
+impl ResultArgs {
+    /// Returns the format, and opens the destination.
+    fn open(&self, index: &ArchiveArgs, run: &mut Run) -> Result<(ReportFormat, Output)> {
+        self.format.check(&self.output)?;
+        spare_index(&index.archive, &self.output.files(), <[_]>::to_vec)?;
+        let format = if self.json { ReportFormat::JSON } else { self.format.of(&self.output) };
+        Ok((format, self.output.open(run)?))
     }
 }

@@ -4,13 +4,13 @@ use super::{ArchiveArgs, Outcome, explained, folders_of};
 use crate::cli::UsageError;
 use crate::cli::destination::{folder_of, is_standard};
 use crate::cli::inputs::{Inputs, TWICE};
-use crate::cli::options::{DnsPortArgs, QuietArgs, SelectionArgs};
-use crate::cli::problems::say_times_out_of_range;
+use crate::cli::options::{
+    DnsPortArgs, QuietArgs, SelectionArgs, filters_of_regions, global_filters,
+};
 use crate::cli::progress::Progress;
 use crate::cli::run::Run;
 use crate::cli::same_file::keep_apart;
-use crate::cli::say::say;
-use crate::cli::structure::{filters_of_regions, global_filters};
+use crate::cli::say::{say, say_times_out_of_range};
 use crate::cli::units::{WIDTH, in_short, parse_size, parse_width_ns, with_values};
 use crate::report::{counted, part_words};
 use anyhow::{Result, anyhow};
