@@ -251,7 +251,7 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     let report = CompareReport {
         plan: &plan,
         comparison: &comparison,
-        anonymized: args.od.is_anonymized(),
+        anonymized: args.od.anonymize.is_wanted(),
         counts: args.counts,
         by: args.by,
         captures: captures
@@ -385,7 +385,7 @@ impl CompareArgs {
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<ComparePlan, UsageError> {
         let written = self.output.files().into_iter().chain(self.od.files());
-        keep_apart(written, &self.od.with_key(inputs))?;
+        keep_apart(written, &self.od.anonymize.with_key(inputs))?;
         self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
         let trace = self.trace.trace(inputs, &self.threads)?;

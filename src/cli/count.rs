@@ -162,8 +162,10 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     }
     let saved = Output::named(&run.partials, args.save_filter.as_deref())?;
     let mut od = args.od.begin(run)?;
-    let parameters =
-        CountParameters { anonymized: args.od.is_anonymized(), ..CountParameters::from(&plan) };
+    let parameters = CountParameters {
+        anonymized: args.od.anonymize.is_wanted(),
+        ..CountParameters::from(&plan)
+    };
     let report = CountReport::begin(args.format.of(&args.output), &parameters, style, output);
     let mut sinks = (report.context(UNWRITTEN)?, args.od.page.is_wanted().then(CountPage::default));
     let mut who = args.who(&plan)?;
@@ -247,7 +249,7 @@ impl CountArgs {
                 (self.live.follow, "--follow"),
                 (self.every.is_some(), "--every"),
                 (self.od.is_asked(), "--html, --svg or --od"),
-                (self.od.is_anonymized(), "--anonymize"),
+                (self.od.anonymize.is_wanted(), "--anonymize"),
                 (self.top.is_some(), "--top"),
                 (self.save_filter.is_some(), "--save-filter"),
                 (self.filter.continued.is_some(), "--continue"),
@@ -266,7 +268,7 @@ impl CountArgs {
                 "--top goes onto a page: add --html, or rank with `flowsieve top`",
             ),
             (
-                self.od.is_anonymized(),
+                self.od.anonymize.is_wanted(),
                 "--top shows addresses as they are; leave out --top or --anonymize",
             ),
             (
@@ -289,7 +291,7 @@ impl CountArgs {
     ) -> Result<CountPlan, UsageError> {
         let results = || self.output.files().into_iter().chain(self.od.files());
         let saved = ("--save-filter", self.save_filter.as_deref());
-        keep_apart(results().chain([saved]), &self.od.with_key(inputs))?;
+        keep_apart(results().chain([saved]), &self.od.anonymize.with_key(inputs))?;
         // Only the saved filter may replace the filter that the count continues.
         let saved = saved.1.is_some_and(is_written_at_once).then_some(saved);
         keep_apart(results().chain(saved), self.filter.continued.as_slice())?;
@@ -340,7 +342,7 @@ impl CountArgs {
         self.who(plan)?;
         let Some(path) = &self.save_filter else { return Ok(()) };
         UsageError::check(&[(
-            self.od.is_anonymized(),
+            self.od.anonymize.is_wanted(),
             "a saved filter answers whether an address was seen, so it would reveal what is hidden; leave out --save-filter or --anonymize",
         )])?;
         plan.kept_filter()?;

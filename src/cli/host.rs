@@ -2,7 +2,6 @@
 
 use flowsieve::trace::{StopFlag, TraceError};
 use std::cell::RefCell;
-use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,24 +42,20 @@ impl From<&TraceError> for Place {
 }
 
 /// A problem that is reported on standard error.
-pub(crate) trait Problem: Display {
-    /// Returns where it is.
-    fn place(&self) -> Option<Place> {
-        None
+pub(crate) struct Problem {
+    pub(super) sentence: String,
+    pub(super) place: Option<Place>,
+}
+
+impl From<String> for Problem {
+    fn from(sentence: String) -> Self {
+        Self { sentence, place: None }
     }
 }
 
-impl Problem for String {}
-
-impl Problem for TraceError {
-    fn place(&self) -> Option<Place> {
-        Some(self.into())
-    }
-}
-
-impl<P: Problem + ?Sized> Problem for &P {
-    fn place(&self) -> Option<Place> {
-        (**self).place()
+impl From<&TraceError> for Problem {
+    fn from(error: &TraceError) -> Self {
+        Self { sentence: error.to_string(), place: Some(error.into()) }
     }
 }
 

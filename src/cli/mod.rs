@@ -254,9 +254,10 @@ pub(crate) enum Command {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Outcome {
     /// Everything was read and written.
+    #[default]
     Done,
     /// Everything was read, and nothing of what was looked for is there.
     NothingFound,

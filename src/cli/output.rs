@@ -27,8 +27,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{thread, time::Duration};
 
 /// Whether the results that are committed are complete.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Ending {
+    #[default]
     Complete,
     /// The run was interrupted.
     Partial,

@@ -127,7 +127,7 @@ pub(crate) struct OdArgs {
     out: Option<PathBuf>,
 
     #[command(flatten)]
-    anonymize: AnonymizeArgs,
+    pub(crate) anonymize: AnonymizeArgs,
 }
 
 fn parse_bits(text: &str) -> Result<u8, String> {
@@ -166,16 +166,6 @@ impl OdArgs {
     pub(crate) fn files(&self) -> [(&'static str, Option<&Path>); 3] {
         let [html, svg] = self.page.files();
         [html, svg, ("--od-out", self.out.as_deref())]
-    }
-
-    /// Returns these inputs and the file of the key.
-    pub(crate) fn with_key(&self, inputs: &[PathBuf]) -> Vec<PathBuf> {
-        self.anonymize.with_key(inputs)
-    }
-
-    /// Returns whether addresses are replaced.
-    pub(crate) fn is_anonymized(&self) -> bool {
-        self.anonymize.is_wanted()
     }
 
     /// Opens the files, so that a place that cannot be written is reported before the work begins.

@@ -139,7 +139,7 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     ])?;
     // Several experiments read the same captures.
     let problems: BTreeSet<_> = experiments.iter().flat_map(|it| &it.problems).collect();
-    run.report_all(problems);
+    run.report_all(problems.into_iter().cloned());
     for experiment in &experiments {
         for cell in experiment.departures() {
             let (name, label) = (experiment.name, &cell.label);

@@ -17,7 +17,7 @@ use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{FormatArgs, InputArgs, LiveArgs, OutputArgs, RowsArgs, SpeechArgs};
 use super::output::{Ending, Output, Partials, is_piped, is_typed, unwritten};
 use super::progress::Progress;
-use super::say::{is_seen, outcome, quoted, report, say, say_times_out_of_range};
+use super::say::{is_seen, quoted, report, say, say_problem, say_times_out_of_range};
 use super::signals::Signals;
 use super::{Outcome, UsageError};
 use crate::report::counted;
@@ -41,6 +41,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// A run of a command.
+#[derive(Default)]
 pub(crate) struct Run {
     /// The command line.
     words: Vec<OsString>,
@@ -68,7 +69,8 @@ pub(crate) struct Run {
     hides_progress: bool,
     /// Threads that had been refused before the run began.
     refused_threads: u64,
-    started: Instant,
+    /// When it began to read.
+    started: Option<Instant>,
 }
 
 /// No input could be read; the problems were reported.
@@ -130,24 +132,7 @@ reading! {
 
 impl Run {
     pub(crate) fn new(words: Vec<OsString>) -> Self {
-        Self {
-            words,
-            partials: Partials::default(),
-            summary: None,
-            signals: Signals::default(),
-            outcome: Outcome::Done,
-            ending: Ending::Complete,
-            directories: Vec::new(),
-            problems: Vec::new(),
-            unreported: Vec::new(),
-            others: 0,
-            remarks: Vec::new(),
-            quiet: false,
-            notes: Vec::new(),
-            hides_progress: false,
-            refused_threads: refused_threads(),
-            started: Instant::now(),
-        }
+        Self { words, refused_threads: refused_threads(), ..Self::default() }
     }
 
     /// The options of this run among these, each with its value, as a shell reads them.
@@ -267,7 +252,7 @@ impl Run {
         });
         if !is_readable {
             self.say_remarks();
-            self.report_all(problems);
+            self.report_all(&problems);
             return Err(NothingRead.into());
         }
         Ok(trace.resolve(self.stop()).map_err(UsageError::new)?)
@@ -292,7 +277,7 @@ impl Run {
     /// Shows progress through these inputs while `work` runs.
     pub(crate) fn watch<T>(&mut self, inputs: &[Source], work: impl FnOnce(&Progress) -> T) -> T {
         self.say_remarks();
-        self.started = Instant::now();
+        self.started = Some(Instant::now());
         let bytes = total_bytes(inputs.iter().map(Source::path));
         let progress =
             Progress::start(!self.quiet && !self.hides_progress, bytes, self.stop().clone());
@@ -419,8 +404,9 @@ impl Run {
     }
 
     /// Reports a problem, which makes the result incomplete.
-    pub(crate) fn problem(&mut self, problem: impl Problem) {
-        self.outcome = outcome([problem]);
+    pub(crate) fn problem(&mut self, problem: impl Into<Problem>) {
+        say_problem(&problem.into());
+        self.outcome = Outcome::Incomplete;
     }
 
     /// Reports problems with directories, then those with these inputs.
@@ -431,14 +417,13 @@ impl Run {
     }
 
     /// Reports problems with directories, then all of these.
-    pub(crate) fn report_all<P: Problem>(&mut self, problems: impl IntoIterator<Item = P>) {
+    pub(crate) fn report_all(&mut self, problems: impl IntoIterator<Item = impl Into<Problem>>) {
         let (others, directories) = (take(&mut self.problems), take(&mut self.directories));
         let directories = directories.iter().filter_map(|input| input.error.as_ref());
-        let problems: Vec<_> = problems.into_iter().collect();
-        let all = others.iter().map(|problem| problem as &dyn Problem);
-        let all = all.chain(directories.map(|problem| problem as &dyn Problem));
-        let all = all.chain(problems.iter().map(|problem| problem as &dyn Problem));
-        if report(&all.collect::<Vec<_>>()) == Outcome::Incomplete {
+        let all = others.into_iter().map(Problem::from).chain(directories.map(Problem::from));
+        let all: Vec<Problem> = all.chain(problems.into_iter().map(Into::into)).collect();
+        report(&all);
+        if !all.is_empty() {
             self.outcome = Outcome::Incomplete;
         }
     }
@@ -510,7 +495,7 @@ impl Run {
         if !speech.verbose && (!is_seen() || is_piped() || self.quiet) {
             return;
         }
-        let seconds = self.started.elapsed().as_secs_f64();
+        let seconds = self.started.map_or(0.0, |started| started.elapsed().as_secs_f64());
         let rate = packets as f64 / seconds;
         let rate = if rate < 1e6 {
             HumanCount(rate as u64).to_string()

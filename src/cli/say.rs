@@ -1,6 +1,5 @@
 //! Messages on standard error, and problems with inputs there.
 
-use super::Outcome;
 use super::host::{self, Place, Problem};
 use crate::report::counted;
 use anstream::adapter::strip_str;
@@ -101,26 +100,19 @@ fn shown(text: &str) -> String {
 /// Problems that are reported one by one; the rest is counted.
 const MOST_SAID: usize = 10;
 
-/// Reports the first of these problems, and how many more there are. Returns whether there was one.
-pub(crate) fn report(problems: &[&dyn Problem]) -> Outcome {
+/// Reports the first of these problems, and how many more there are.
+pub(crate) fn report(problems: &[Problem]) {
     let (shown, others) = problems.split_at(problems.len().min(MOST_SAID));
-    let outcome = outcome(shown.iter().copied());
+    shown.iter().for_each(say_problem);
     if !others.is_empty() {
         let more = counted(others.len() as u64, "more input", "more inputs");
         say(format_args!("flowsieve: {more} had problems"));
     }
-    outcome
 }
 
-/// Reports each problem. Returns whether there was one.
-pub(crate) fn outcome<P: Problem>(problems: impl IntoIterator<Item = P>) -> Outcome {
-    let mut outcome = Outcome::Done;
-    for problem in problems {
-        let (text, place) = (problem.to_string(), problem.place());
-        say_of(place.as_ref(), format_args!("flowsieve: {}", text.shown()));
-        outcome = Outcome::Incomplete;
-    }
-    outcome
+/// Reports a problem.
+pub(crate) fn say_problem(problem: &Problem) {
+    say_of(problem.place.as_ref(), format_args!("flowsieve: {}", problem.sentence.shown()));
 }
 
 /// Reports packets with times that cannot be shown; `inputs` are paths with their numbers of such
