@@ -65,7 +65,6 @@ mod parquet_column;
 pub mod planner;
 #[doc(hidden)]
 pub mod report;
-mod rows;
 
 #[doc(hidden)]
 pub use flowsieve_engine::{anonymize, comparison, decode, internal::Shown};
@@ -89,8 +88,7 @@ pub mod output {
     };
 }
 
-pub use count::{Count, Counted};
+pub use count::{Count, CountRows, Counted};
 pub use flowsieve_filters as filters;
 #[doc(hidden)]
 pub use flowsieve_filters::{bits, hashing};
-pub use rows::CountRows;

@@ -1,9 +1,8 @@
 //! The search for cuts: against every family where there are few, against cuts by hand where there
 //! are many, and within its bounds.
 
-use super::climb::{WORK, all, climbed};
 use super::complex::Stored;
-use super::families::Within;
+use super::families::{WORK, Within, all, climbed};
 use super::tests::{near, request, row};
 use super::*;
 use crate::filters::matrix_sizing::{cut_families, matrix_fpr};

@@ -39,7 +39,6 @@
 //! - The most elements: with the best cuts and weights that are found for one more than fit, at
 //!   most six times.
 
-mod climb;
 #[cfg(test)]
 mod climb_tests;
 mod complex;
@@ -53,7 +52,6 @@ mod row;
 mod structures;
 #[cfg(test)]
 mod tests;
-mod weights;
 
 pub use elements::{Elements, Origin};
 #[cfg(test)]
