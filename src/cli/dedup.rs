@@ -191,7 +191,7 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     plan.check_memory()?;
     run.open(&mut plan.trace)?;
     let files = &args.captures;
-    let key = args.anonymize.key(run.is_quiet())?;
+    let key = args.anonymize.key(run.quiet)?;
     let single = inputs.len() == 1;
     let open = |path: &Option<PathBuf>| open(&run.partials, path.as_deref(), single);
     let mut writers = Writers {

@@ -99,7 +99,7 @@ pub(crate) fn run(args: &ExportArgs, run: &mut Run) -> Result<Outcome> {
     run.open(&mut plan.trace)?;
     let output = args.output.open(run)?;
     // Rows and a bar would overwrite each other.
-    run.show_progress(!output.is_terminal());
+    run.hides_progress = output.is_terminal();
     let can_begin_again = output.is_file();
     let (parameters, partials) = (ExportParameters::new(&plan, args.names), run.partials.clone());
     let begin =

@@ -114,7 +114,7 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     let files = run.start_on(&args.input, args.live.follow, args.speech.is_quiet())?;
     let mut plan = args.plan(&files)?;
     run.open(&mut plan.trace)?;
-    let key = args.anonymize.key(run.is_quiet())?;
+    let key = args.anonymize.key(run.quiet)?;
     let shown = (args.format, args.rows, args.live);
     let (output, style) = args.output.open_live(run, &mut plan.trace, shown)?;
     let parameters = FlowParameters {

@@ -14,6 +14,8 @@ pub(super) struct NewFile {
     file: File,
     /// Name for the meantime, where the file system has no files without names.
     temporary: Option<TempPath>,
+    /// Gives a file without a name one.
+    link: fn(&File, &Path) -> io::Result<()>,
 }
 
 impl NewFile {
@@ -21,10 +23,10 @@ impl NewFile {
     /// any new file gets.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let new = if let Some(file) = unnamed(folder_of(path)) {
-            Self { file, temporary: None }
+            Self { file, temporary: None, link }
         } else {
             let (file, temporary) = named(path, |path| File::create_new(path))?.into_parts();
-            Self { file, temporary: Some(temporary) }
+            Self { file, temporary: Some(temporary), link }
         };
         if let Ok(older) = fs::metadata(path) {
             permit(&new.file, &older, acl_of(path))?;
@@ -35,14 +37,7 @@ impl NewFile {
     /// Gives the file its name; a file of that name is replaced. If that is refused, the file is given
     /// back.
     pub(super) fn persist(self, path: &Path) -> Result<(), (io::Error, Option<Self>)> {
-        self.persist_by(path, link)
-    }
-
-    fn persist_by(
-        self,
-        path: &Path,
-        link: fn(&File, &Path) -> io::Result<()>,
-    ) -> Result<(), (io::Error, Option<Self>)> {
+        let link = self.link;
         let lost = |error| (error, None);
         self.file.sync_all().map_err(lost)?;
         let temporary = match self.temporary {
@@ -62,24 +57,19 @@ impl NewFile {
         let refused = temporary.persist(path);
         refused.map_err(|refused| {
             let temporary = Some(refused.path);
-            (refused.error, Some(Self { file: self.file, temporary }))
+            (refused.error, Some(Self { temporary, ..self }))
         })
     }
 
     /// Gives the file the first of these names that no file has, and returns it. Another run that wants the same name gets the next.
-    pub(super) fn persist_new(self, paths: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
-        self.persist_new_by(paths, link)
-    }
-
-    fn persist_new_by(
+    pub(super) fn persist_new(
         mut self,
         paths: impl Iterator<Item = PathBuf>,
-        link: fn(&File, &Path) -> io::Result<()>,
     ) -> io::Result<PathBuf> {
         self.file.sync_all()?;
         for path in paths {
             if self.temporary.is_none() {
-                match link(&self.file, &path) {
+                match (self.link)(&self.file, &path) {
                     Ok(()) => return Ok(path),
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                     Err(_) => self.temporary = Some(copied(&self.file, &path)?),
@@ -257,16 +247,16 @@ mod tests {
         let made = tempfile::tempdir().unwrap();
         let path = made.path().join("result");
         let write = |text: &str| {
-            let mut file = NewFile::create(&path).unwrap();
+            let mut file = NewFile { link: refused, ..NewFile::create(&path).unwrap() };
             file.write_all(text.as_bytes()).unwrap();
             file
         };
         for text in ["new", "instead of the first"] {
-            write(text).persist_by(&path, refused).unwrap();
+            write(text).persist(&path).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         let names = [path.clone(), made.path().join("next")];
-        let taken = write("other").persist_new_by(names.clone().into_iter(), refused).unwrap();
+        let taken = write("other").persist_new(names.clone().into_iter()).unwrap();
         assert_eq!((&taken, fs::read_to_string(&taken).unwrap().as_str()), (&names[1], "other"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "instead of the first");
         assert_eq!(fs::read_dir(made.path()).unwrap().count(), 2);
@@ -330,7 +320,8 @@ mod tests {
             assert_eq!(before.1, acl);
             NewFile::create(&path).unwrap().persist(&path).unwrap();
             assert_eq!(state(), before);
-            NewFile::create(&path).unwrap().persist_by(&path, refused).unwrap();
+            let file = NewFile { link: refused, ..NewFile::create(&path).unwrap() };
+            file.persist(&path).unwrap();
             assert_eq!(state(), before);
         }
     }

@@ -172,7 +172,7 @@ impl OdArgs {
     pub(crate) fn begin(&self, run: &Run) -> Result<Od<'_>> {
         Ok(Od {
             args: self,
-            key: self.anonymize.key(run.is_quiet())?,
+            key: self.anonymize.key(run.quiet)?,
             matrix: Output::named(&run.partials, self.out.as_deref())?,
             html: self.page.open(run)?,
             traffic: self.bits.map(Traffic::new),

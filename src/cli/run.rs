@@ -62,11 +62,12 @@ pub(crate) struct Run {
     others: usize,
     /// Remarks on inputs that may have been named by mistake.
     pub(super) remarks: Vec<String>,
-    quiet: bool,
+    /// The user wants no progress and no remarks.
+    pub(super) quiet: bool,
     /// Notes on what is missing from results, if their format cannot say it.
     notes: Vec<String>,
     /// Rows appear on a terminal while captures are read: they and a bar would overwrite each other.
-    hides_progress: bool,
+    pub(super) hides_progress: bool,
     /// Threads that had been refused before the run began.
     refused_threads: u64,
     /// When it began to read.
@@ -376,16 +377,6 @@ impl Run {
         Some(matches!(self.outcome, Outcome::Done))
     }
 
-    /// Sets whether progress is shown while captures are read.
-    pub(crate) const fn show_progress(&mut self, is_shown: bool) {
-        self.hides_progress = !is_shown;
-    }
-
-    /// Returns whether the user wants no progress and no remarks.
-    pub(crate) const fn is_quiet(&self) -> bool {
-        self.quiet
-    }
-
     /// Returns the flag that is set when a signal has come.
     pub(crate) fn stop(&self) -> &StopFlag {
         self.signals.stop()
@@ -586,7 +577,7 @@ impl OutputArgs {
         let is_printed = format.of(self).is_line_by_line() && !output.is_file();
         trace.delay_ns = is_printed.then_some(live.delay);
         let is_live = is_printed && trace.is_stream() && output.is_terminal();
-        run.show_progress(!is_live);
+        run.hides_progress = is_live;
         let style = output.style(rows.shown().filter(|_| !is_live));
         Ok((output, style))
     }

@@ -133,7 +133,7 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
     if args.page.is_wanted() {
         // The page takes each slice once, so rows come late.
         plan.trace.delay_ns = None;
-        run.show_progress(true);
+        run.hides_progress = false;
     }
     let html = args.page.open(run)?;
     let report = TopReport::begin(args.format.of(&args.output), &plan, style, output);

@@ -428,7 +428,7 @@ fn fill(run: &mut Run, writer: &mut IndexWriter, inputs: Inputs, is_new: bool) -
     if is_new && writer.captures() == 0 && !run.stop().is_set() {
         return Err(not_made(run, done.problems));
     }
-    if !run.is_quiet() && !done.interrupted {
+    if !run.quiet && !done.interrupted {
         let regions = counted(done.regions as u64, "region", "regions");
         say(format_args!("{} indexed, in {regions}", captures(done.indexed)));
         if done.known > 0 {
