@@ -66,9 +66,9 @@ pub struct Explained {
     pub regions_by_filter: u64,
     /// Captures of which not all packets were indexed.
     pub captures_in_part: u64,
-    /// Regions whose lists were opened.
+    /// Regions that were read.
     pub regions_opened: u64,
-    /// Those of them without an answer.
+    /// Those of them without an answer, although their filters could be read.
     pub regions_in_vain: u64,
     /// Records of the regions opened.
     pub records: u64,
@@ -106,6 +106,8 @@ impl Explained {
 struct Candidate {
     capture: Rc<CaptureEntry>,
     number: usize,
+    /// Its filters could be read.
+    has_filters: bool,
 }
 
 impl Candidate {
@@ -128,36 +130,41 @@ pub fn search(
 ) -> Result<Explained, IndexError> {
     query.check()?;
     let routes = query.routes();
-    let (catalog, (candidates, mut explained), mut problems) =
+    let (catalog, (candidates, mut explained, mut nodes_spared), mut problems) =
         Catalog::read_with(archive, |catalog, problems| {
             let explained = Explained {
                 filters_asked: routes.iter().all(Route::knows_something),
                 ..Explained::default()
             };
-            let mut choice = Choice { catalog, query, routes: &routes, stop, explained, problems };
-            (choice.candidates(), choice.explained)
+            let unread = catalog.nodes.iter().map(|node| node.problem.is_some()).collect();
+            let routes = &routes;
+            let mut choice = Choice { catalog, query, routes, stop, explained, unread, problems };
+            (choice.candidates(), choice.explained, choice.unread)
         })?;
-    let mut nodes_hit = vec![false; catalog.nodes.len()];
     for candidate in &candidates {
         if stop.is_set() {
             explained.interrupted = true;
             break;
         }
         let region = candidate.region();
+        let answers = answers(&catalog, query, candidate, &mut explained, &mut problems);
+        let Some(answers) = answers else {
+            nodes_spared[region.node] = true;
+            continue;
+        };
         explained.regions_opened += 1;
         explained.records += region.flows + region.dns;
-        let answers = answers(&catalog, query, candidate, &mut explained, &mut problems);
         for record in &answers {
             explained.hits += 1;
-            let Candidate { capture, number } = candidate;
+            let Candidate { capture, number, .. } = candidate;
             let hit = Hit { capture, region, number: *number, record };
             sink.hit(hit).map_err(IndexError::Sink)?;
         }
-        nodes_hit[region.node] |= !answers.is_empty();
-        explained.regions_in_vain += u64::from(answers.is_empty());
+        nodes_spared[region.node] |= !answers.is_empty();
+        explained.regions_in_vain += u64::from(answers.is_empty() && candidate.has_filters);
     }
-    let hit = nodes_hit.iter().filter(|hit| **hit).count() as u64;
-    explained.nodes_in_vain = explained.nodes - explained.nodes_ruled_out - hit;
+    let spared = nodes_spared.iter().filter(|spared| **spared).count() as u64;
+    explained.nodes_in_vain = explained.nodes - explained.nodes_ruled_out - spared;
     explained.problems = problems.into_sentences();
     Ok(explained)
 }
@@ -169,6 +176,8 @@ struct Choice<'a> {
     routes: &'a [Route],
     stop: &'a StopFlag,
     explained: Explained,
+    /// The nodes that could not be read in full: nothing is known of their global filters.
+    unread: Vec<bool>,
     problems: &'a mut Problems,
 }
 
@@ -209,7 +218,9 @@ impl Choice<'_> {
             candidates.extend(self.candidates_in(segment, &nodes, errors));
         }
         self.explained.nodes = may_have.len() as u64;
-        self.explained.nodes_ruled_out = may_have.iter().filter(|may| !**may).count() as u64;
+        let known = may_have.iter().zip(&self.unread);
+        self.explained.nodes_ruled_out =
+            known.filter(|(may, unread)| !**may && !**unread).count() as u64;
         self.explained.interrupted = self.stop.is_set();
         candidates.sort_by_key(|candidate| {
             let start_ns = candidate.region().start_ns;
@@ -233,7 +244,10 @@ impl Choice<'_> {
                 }
                 Ok(_) => {}
                 // Without it the regions' filters are asked.
-                Err(error) => errors.push(error),
+                Err(error) => {
+                    self.unread[part.node] = true;
+                    errors.push(error);
+                }
             }
             nodes.push(part.node);
         }
@@ -270,8 +284,10 @@ impl Choice<'_> {
                     continue;
                 }
                 // A region without its filters is opened.
-                if files.of(region).is_none_or(|bytes| self.region_may_have(bytes, region)) {
-                    candidates.push(Candidate { capture: Rc::clone(&capture), number });
+                let filters = files.of(region);
+                if filters.is_none_or(|bytes| self.region_may_have(bytes, region)) {
+                    let (capture, has_filters) = (Rc::clone(&capture), filters.is_some());
+                    candidates.push(Candidate { capture, number, has_filters });
                 } else {
                     self.explained.regions_by_filter += 1;
                 }
@@ -292,14 +308,14 @@ impl Choice<'_> {
     }
 }
 
-/// Returns the answers in a region.
+/// Returns the answers in a region; `None` if it could not be read.
 fn answers(
     catalog: &Catalog,
     query: &IndexQuery,
     candidate: &Candidate,
     explained: &mut Explained,
     problems: &mut Problems,
-) -> Vec<Record> {
+) -> Option<Vec<Record>> {
     let (capture, number, region) = (&*candidate.capture, candidate.number, candidate.region());
     let folder = catalog.capture_folder(region.node, capture.id);
     let path = lists_file(&folder, number);
@@ -318,15 +334,14 @@ fn answers(
         Ok(found.unwrap_or_default())
     });
     if listed.as_ref().is_some_and(Vec::is_empty) {
-        return Vec::new();
+        return Some(Vec::new());
     }
-    let records = read(catalog, capture, problems, || read_records(&folder, number, region));
-    let records = records.unwrap_or_default();
+    let records = read(catalog, capture, problems, || read_records(&folder, number, region))?;
     // Without lists, all records are compared.
     let listed = listed.unwrap_or_else(|| (0..records.len() as i32).collect());
     explained.records_listed += listed.len() as u64;
     let records = listed.iter().filter_map(|&at| records.get(at as usize));
-    records.filter(|record| query.takes(record)).cloned().collect()
+    Some(records.filter(|record| query.takes(record)).cloned().collect())
 }
 
 /// Reads a file of a capture. A failure is a problem, unless the capture was dropped meanwhile and

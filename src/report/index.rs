@@ -92,8 +92,8 @@ pub(super) fn explained_columns() -> Columns<Explained> {
             "those ruled out by time, or without such records";
         regions_ruled_out_by_filter = explained.regions_by_filter,
             "those ruled out by their filter";
-        regions_opened = explained.regions_opened, "those whose lists were read";
-        regions_opened_in_vain = explained.regions_in_vain, "those in vain";
+        regions_opened = explained.regions_opened, "those that were read";
+        regions_opened_in_vain = explained.regions_in_vain, "those in vain although their filters could be read";
         region_fpr = explained.region_fpr(),
             "share of the regions without an answer that were not ruled out", unit("share");
         records = explained.records, "records of the regions opened";
@@ -171,6 +171,9 @@ impl<W: Write> SearchReport<W> {
         rows.finish(&mut out)?;
         if explained.interrupted {
             writeln!(out, "interrupted: there was more to search")?;
+        } else if !explained.problems.is_empty() {
+            let rest = if self.hits == 0 { "; nothing was found in the rest" } else { "" };
+            writeln!(out, "incomplete: not all of the index could be read{rest}")?;
         } else if self.hits == 0 {
             writeln!(out, "Nothing found.")?;
         }

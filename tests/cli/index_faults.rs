@@ -242,6 +242,12 @@ fn a_search_that_can_read_nothing_replaces_no_result() {
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert!(run.err.contains("a.pcap: no such file"), "{}", run.err);
     assert!(fs::read(&packets).unwrap() == before, "there is no other copy");
+    fs::rename(at("node/000000"), at("regions")).unwrap();
+    let table = flowsieve(&[&search[..5], &["--explain"]].concat());
+    let words = "incomplete: not all of the index could be read; nothing was found in the rest\n";
+    assert!(table.out.starts_with(words), "{}", table.out);
+    assert!(table.out.contains("0 opened, 0 in vain; observed FPR –"), "{}", table.out);
+    fs::rename(at("regions"), at("node/000000")).unwrap();
     fs::rename(&node, at("away")).unwrap();
     let run = flowsieve(&search);
     assert_eq!(run.code, Some(1), "{}", run.err);

@@ -18,7 +18,7 @@ fn damage_is_named_and_the_rest_is_searched() {
     let packets = scan(&paths[0]);
     let source = packets[0].ends.src;
     let query = Question { host: Some(source.to_string()), ..Question::default() }.query();
-    let (whole, _) = ask(&archive, &query);
+    let (whole, undamaged) = ask(&archive, &query);
     assert!(whole.len() > 1);
     let mut files = Vec::new();
     let mut folders = vec![archive.join("node")];
@@ -67,6 +67,9 @@ fn damage_is_named_and_the_rest_is_searched() {
                 assert_eq!(found, whole, "{name}");
             }
             assert!(explained.problems.iter().all(|problem| problem.contains(&name)));
+            // What cannot be read is no false positive of a filter.
+            assert!(explained.regions_in_vain <= undamaged.regions_in_vain, "{name}");
+            assert_eq!(explained.nodes_in_vain, 0, "{name}");
         }
         fs::remove_file(&path).unwrap();
         let problems = verify(&archive).unwrap().problems;
