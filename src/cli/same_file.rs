@@ -7,7 +7,7 @@ use super::destination::metadata_of;
 use super::destination::{destination, folder_of, is_standard, is_standard_output};
 use super::output::uncompressed;
 use anyhow::{Context, Result, bail};
-use flowsieve::index::is_in_index;
+use flowsieve::index::{folder_to_be, is_in_index};
 use flowsieve::report::ReportFormat;
 use flowsieve::trace::FileState;
 use flowsieve_engine::internal::Shown;
@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 #[cfg(unix)]
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Path, PathBuf};
 
 /// Identifies a file by any of its names: symbolic links, hard links, relative paths.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -57,7 +57,7 @@ impl FileId {
                 if let Ok(data) = fs::metadata(folder_of(&path)) {
                     return Some(Self::New(data.dev(), data.ino(), name.to_owned()));
                 }
-                Some(Self::Path(folder_to_be(&path)?.join(name)))
+                Some(Self::Path(folder_to_be(folder_of(&path)).ok()?.join(name)))
             }
         }
     }
@@ -164,8 +164,7 @@ pub(crate) fn are_apart(
     let inputs: Vec<FileId> =
         inputs.iter().cloned().chain(files).filter_map(|input| FileId::of_input(&input)).collect();
     let figures = written.iter().filter(|(name, _)| *name == FIGURES);
-    let figures: Vec<_> =
-        figures.filter_map(|(_, path)| folder_to_be(&(*path)?.join("x"))).collect();
+    let figures: Vec<_> = figures.filter_map(|(_, path)| folder_to_be((*path)?).ok()).collect();
     let takes_standard_output = written
         .iter()
         .any(|(name, path)| CAPTURES.contains(name) && path.is_some_and(is_standard_output));
@@ -184,7 +183,7 @@ pub(crate) fn are_apart(
             if given.is_none() && (id == FileId::Standard || takes_standard_output) {
                 continue;
             }
-            let folder = given.and_then(|_| folder_to_be(&destination(&path)));
+            let folder = given.and_then(|_| folder_to_be(folder_of(&destination(&path))).ok());
             if folder.as_ref().is_some_and(|folder| is_in_index(folder)) {
                 return Err(within_index(name, &path));
             }
@@ -239,16 +238,6 @@ pub(crate) fn refuse_foreign(name: &str, path: &Path) -> Result<(), UsageError> 
 
 /// The options that name captures to write.
 const CAPTURES: [&str; 3] = ["-w", "--write", "--dropped"];
-
-/// Returns the directory of a path without links. Its end may not be there yet.
-fn folder_to_be(path: &Path) -> Option<PathBuf> {
-    let folder = absolute(folder_of(path)).ok()?;
-    let there = |above: &Path| {
-        let rest = folder.strip_prefix(above).ok()?;
-        Some(fs::canonicalize(above).ok()?.join(rest))
-    };
-    folder.ancestors().find_map(there)
-}
 
 /// The option that names a folder for figures.
 const FIGURES: &str = "--svg";

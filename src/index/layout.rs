@@ -18,8 +18,8 @@ use super::{IndexError, disk};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf, absolute};
 
 /// Name of the mark's format, without its version.
 pub(super) const SCHEMA_NAME: &str = "flowsieve.index-node/";
@@ -194,6 +194,18 @@ pub fn index_around(folder: &Path) -> Option<PathBuf> {
 pub fn is_named_index_file(file: &Path) -> bool {
     let ending = file.extension().and_then(OsStr::to_str);
     ending.is_some_and(|ending| ["parquet", "filter", "filters", "segment"].contains(&ending))
+}
+
+/// Returns the absolute path of a folder without links on the way to it. Its end may not be there,
+/// and so have none.
+#[doc(hidden)]
+pub fn folder_to_be(folder: &Path) -> io::Result<PathBuf> {
+    let folder = absolute(folder)?;
+    let there = |above: &Path| {
+        let rest = folder.strip_prefix(above).ok()?;
+        Some(fs::canonicalize(above).ok()?.join(rest))
+    };
+    Ok(folder.ancestors().find_map(there).unwrap_or_else(|| folder.clone()))
 }
 
 /// Returns whether this folder is or belongs to an index or a node.

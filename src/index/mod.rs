@@ -53,7 +53,7 @@ pub use self::{
     check::{Damage, IndexStats, NodeStats, Verified, stats, verify},
     disk::FileMark,
     extract::{ExtractPlan, Extracted, extract},
-    layout::{index_around, is_in_index, is_named_index_file},
+    layout::{folder_to_be, index_around, is_in_index, is_named_index_file},
     nodes::adopt,
     writer::{LEAST_MEMORY_BYTES, cannot_be_indexed},
 };

@@ -153,6 +153,12 @@ fn what_cannot_be_read_is_named_and_skipped() {
     assert_eq!(run.code, Some(0));
     assert!(run.err.contains("copy.pcap: it has the content of"), "{}", run.err);
     assert_eq!(index("drop", &archive, &["--quiet", "missing.pcap"]).code, Some(1));
+    // A capture is found by any path that it had, also if its folder is gone.
+    fs::remove_dir_all(&captures).unwrap();
+    let around = archive.join("../captures/whole.pcap");
+    assert_eq!(index("drop", &archive, &["--quiet", around.to_str().unwrap()]).code, Some(0));
+    let run = index("verify", &archive, &[]);
+    assert!(run.done().starts_with("1 capture"));
     assert_eq!(index("drop", &archive, &["--quiet", folder_name]).code, Some(0));
     let run = index("verify", &archive, &[]);
     assert!(run.done().starts_with("0 captures"));

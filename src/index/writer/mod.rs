@@ -6,7 +6,7 @@ use super::catalog::{CaptureEntry, Catalog, MOST_PATH, Settings};
 use super::disk;
 use super::gather::{self, CaptureReading};
 use super::journal::{Journal, NewFiles};
-use super::layout::{CATALOG, JOURNAL, MARK, StoredFile};
+use super::layout::{CATALOG, JOURNAL, MARK, StoredFile, folder_to_be};
 use super::nodes::Lock;
 use super::segment_builder::{Changes, SegmentBuilder, rewrite};
 use super::{IndexError, nodes, path_text};
@@ -465,11 +465,11 @@ impl KnownCapture {
 }
 
 /// Returns the absolute path of a file without links on the way to it: a file has one such path,
-/// unless it is a link itself. If its folder is gone, links are not known.
+/// unless it is a link itself.
 fn place_of(path: &Path) -> io::Result<PathBuf> {
     let path = absolute(path)?;
     let Some((folder, name)) = path.parent().zip(path.file_name()) else { return Ok(path) };
-    Ok(fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)))
+    Ok(folder_to_be(folder)?.join(name))
 }
 
 /// Returns why this cannot be a capture of an index, without reading it.
