@@ -14,7 +14,7 @@ pub(super) struct OverTime {
     x: Axis,
     places: Vec<Place>,
     /// Curves leave out partial slices: some slices are partial, but not all.
-    leaves_out: bool,
+    pub(super) leaves_out: bool,
     /// The longest time without slices that is no gap, in nanoseconds.
     widest: i64,
     /// Curves lie one below the other.

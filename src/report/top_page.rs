@@ -154,9 +154,8 @@ impl TopPage {
             Some(slice) if slice.keys.is_empty() => {}
             Some(slice) => page.page(single(plan, slice)),
             None => {
-                let ranked = self.ranked();
-                page.page(self.over_time(plan, &ranked));
-                page.page(self.table(plan, &ranked));
+                page.page(self.over_time(plan));
+                page.page(self.table(plan));
             }
         }
         if !summary.totals.skipped.is_empty() {
@@ -167,11 +166,11 @@ impl TopPage {
         page
     }
 
-    /// Keys with their largest number in a kept slice, and the number of slices that list them; the
-    /// largest first, and of equal ones the one that a slice lists first.
-    fn ranked(&self) -> Vec<(String, f64, u64)> {
+    /// Keys with their largest number in one of these slices, and the number of them that list it;
+    /// the largest first, and of equal ones the one that a slice lists first.
+    fn ranked<'a>(slices: impl Iterator<Item = &'a Kept>) -> Vec<(String, f64, u64)> {
         let mut keys: HashMap<&str, (f64, usize, u64)> = HashMap::new();
-        for (place, (key, number)) in self.kept.iter().flat_map(|slice| &slice.keys).enumerate() {
+        for (place, (key, number)) in slices.flat_map(|slice| &slice.keys).enumerate() {
             let entry = keys.entry(key).or_insert((f64::NEG_INFINITY, 0, 0));
             if *number > entry.0 {
                 (entry.0, entry.1) = (*number, place);
@@ -193,8 +192,14 @@ impl TopPage {
         self.kept.iter().map(number).collect()
     }
 
-    fn over_time(&self, plan: &TopPlan, ranked: &[(String, f64, u64)]) -> Vec<Block> {
-        let drawn = &ranked[..ranked.len().min(DRAWN)];
+    fn over_time(&self, plan: &TopPlan) -> Vec<Block> {
+        let x = Axis::time("beginning of the slice", plan.trace.selection.zone);
+        let places = self.kept.iter().map(|it| (it.start_ns, it.end_ns, it.partial));
+        let mut time = OverTime::new(x, places, self.each);
+        time.strips = true;
+        let mut drawn =
+            Self::ranked(self.kept.iter().filter(|it| !(time.leaves_out && it.partial)));
+        drawn.truncate(DRAWN);
         let numbers: Vec<Vec<f64>> = drawn.iter().map(|(key, ..)| self.series(key)).collect();
         let rest = self.kept.iter().enumerate().map(|(at, slice)| {
             let drawn = numbers.iter().map(|numbers| numbers[at]);
@@ -202,10 +207,6 @@ impl TopPage {
             (slice.pairs - drawn).max(0.0)
         });
         let rest: Vec<f64> = rest.collect();
-        let x = Axis::time("beginning of the slice", plan.trace.selection.zone);
-        let places = self.kept.iter().map(|it| (it.start_ns, it.end_ns, it.partial));
-        let mut time = OverTime::new(x, places, self.each);
-        time.strips = true;
         let curve = |name: &str, numbers: &[f64]| {
             time.curve(name, SeriesStyle::Line, numbers.iter().map(|n| (Some(*n), [0.0; 2])))
         };
@@ -221,7 +222,7 @@ impl TopPage {
             blocks.push(Block::Figure(time.figure(
                 "keys-over-time",
                 format!("The {} largest keys over time", drawn.len()),
-                "One scale for all. A curve has a gap where its key is not among those listed.",
+                "By their largest numbers in slices that are drawn; one scale for all. A curve has a gap where its key is not among those listed.",
                 Axis::new(format!("{} of the key", ranked_number(plan)), Scale::Count),
                 curves.collect(),
             )));
@@ -245,7 +246,8 @@ impl TopPage {
         blocks
     }
 
-    fn table(&self, plan: &TopPlan, ranked: &[(String, f64, u64)]) -> Vec<Block> {
+    fn table(&self, plan: &TopPlan) -> Vec<Block> {
+        let ranked = Self::ranked(self.kept.iter());
         if ranked.is_empty() {
             return Vec::new();
         }

@@ -281,6 +281,14 @@ fn a_page_has_the_keys_over_time() {
     for expected in ["keys-over-time", "others-over-time", "10.0.0.0 has the most distinct"] {
         assert!(text.contains(expected), "{expected}");
     }
+    // Keys of slices that are not drawn, since they are partial, get no place.
+    let line = ["top", "--by", "domain", "--slice", "2s", "--html", name, "-o", "/dev/null"];
+    flowsieve(&[&line[..], &[CAPTURE]].concat()).done();
+    let text = fs::read_to_string(&page).unwrap();
+    let figure = &text[text.find("id=\"keys-over-time\"").unwrap()..];
+    let figure = &figure[..figure.find("</svg>").unwrap()];
+    assert_eq!(figure.matches("class=\"line\" d=\"M").count(), 10);
+    assert!(!figure.contains("d=\"\""));
 }
 
 /// In slices of 100 ms two sources have nine destinations each, in different slices.
