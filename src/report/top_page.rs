@@ -14,7 +14,7 @@ use super::top_model::ranked_number;
 use super::top_table::{closing, heading, key_view, subject, title, unheld};
 use super::traffic_page::skipped;
 use crate::pipeline::SliceSink;
-use crate::top::{RankBy, Spread, TopKey, TopPlan, TopSlice, TopSummary};
+use crate::top::{Certainty, RankBy, Spread, TopKey, TopPlan, TopSlice, TopSummary};
 use std::collections::HashMap;
 use std::io;
 
@@ -306,12 +306,18 @@ fn first_keys(slice: &TopSlice) -> TopSlice {
 
 /// The keys of a single slice.
 fn single(plan: &TopPlan, slice: &TopSlice) -> Vec<Block> {
+    let is_exact = slice.exact.is_some();
+    let caption = if is_exact { "" } else { "Not exact: the table below has bounds." };
+    let name = |key: &TopKey| match key.certainty {
+        Certainty::Possible if !is_exact && plan.most.is_none() => format!("possible: {}", key.key),
+        _ => key.key.clone(),
+    };
     let keys = slice.keys.iter().take(DRAWN_ONCE);
-    let (categories, numbers) = keys.map(|key| (key.key.clone(), Some(key.number.round()))).unzip();
+    let (categories, numbers) = keys.map(|key| (name(key), Some(key.number.round()))).unzip();
     let drawing = Drawing::counts(&ranked_number(plan), categories, numbers);
     vec![
         Block::Section("The largest keys".into()),
-        Block::Figure(Figure::new("keys", "The largest keys", "", drawing)),
+        Block::Figure(Figure::new("keys", "The largest keys", caption, drawing)),
         Block::Sentence(heading(plan, slice)),
         Block::Table(key_view(plan, slice)),
     ]

@@ -289,6 +289,12 @@ fn a_page_has_the_keys_over_time() {
     let figure = &figure[..figure.find("</svg>").unwrap()];
     assert_eq!(figure.matches("class=\"line\" d=\"M").count(), 10);
     assert!(!figure.contains("d=\"\""));
+    // Bars of keys that perhaps do not belong there are marked.
+    let line = ["top", "--no-exact", "--memory", "8KiB", "--min", "25", "--html", name];
+    flowsieve(&[&line[..], &["-o", "/dev/null", CAPTURE]].concat()).done();
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.contains("possible: 100.108.70.80") && !text.contains("possible: 10.0.0.0"));
+    assert!(text.contains("Not exact: the table below has bounds."));
 }
 
 /// In slices of 100 ms two sources have nine destinations each, in different slices.
