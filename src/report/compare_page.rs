@@ -61,7 +61,7 @@ impl CompareReport<'_> {
         if let Some(traffic) = traffic {
             page.section("Who talks to whom", who_talks(traffic));
         }
-        let skipped = || Block::Figure(skipped("skipped-packets", &totals.skipped));
+        let skipped = || Block::Figure(skipped("skipped-packets", "an element", &totals.skipped));
         page.section("What was read", (!totals.skipped.is_empty()).then(skipped));
         page.page([inputs_table(&self.comparison.inputs)]);
         page

@@ -148,17 +148,20 @@ impl Series<'_> {
             caption.push(format!("These are the first {COLOURS} of {counted}."));
         }
         let title = match series.as_slice() {
-            [only] => format!("Distinct values of {} in each slice", only.name),
-            _ => "Distinct values of combinations in each slice".to_owned(),
+            [only] => format!("Distinct values of {} in each {}", only.name, self.slice),
+            _ => format!("Distinct values of combinations in each {}", self.slice),
         };
-        let y = Axis::new("distinct values a slice", Scale::Count);
+        let y = Axis::new(format!("distinct values a {}", self.slice), Scale::Count);
         Some(self.time().figure("combinations-over-time", title, caption.join(" "), y, series))
     }
 
     fn time(&self) -> OverTime {
         let x = Axis::time(&format!("beginning of the {}", self.slice), self.zone);
         let places = self.slices.iter().map(|it| (it.start_ns, it.end_ns, it.partial));
-        OverTime::new(x, places, self.seen.div_ceil(self.slices.len().max(1) as u64))
+        let each = self.seen.div_ceil(self.slices.len().max(1) as u64);
+        let mut time = OverTime::new(x, places, each);
+        time.slice = self.slice;
+        time
     }
 
     /// A value of each slice.
@@ -206,7 +209,7 @@ pub(super) fn distribution(
     let title = format!("How many {slice}s have how many distinct {plural}");
     let caption =
         "By the exact count, else the estimate, else the raw count; to three significant digits.";
-    let caption = over_time::caption(caption.to_owned(), leaves_out);
+    let caption = over_time::caption(caption.to_owned(), leaves_out, slice);
     Some(Figure::new("distribution", title, caption, drawing))
 }
 
@@ -247,8 +250,8 @@ mod tests {
         }
         let mut partial = Histogram::new(3).unwrap();
         partial.record(2).unwrap();
-        let figure = distribution(&[counts, partial], "pairs", "slice").unwrap();
-        assert!(figure.caption.contains("left out"), "{}", figure.caption);
+        let figure = distribution(&[counts, partial], "pairs", "window").unwrap();
+        assert!(figure.caption.contains("Windows at the beginning"), "{}", figure.caption);
         let Drawing::Bars { categories, series, .. } = figure.drawing else {
             panic!("bars");
         };

@@ -189,7 +189,7 @@ impl CountPage {
         let skipped = if totals.skipped.is_empty() {
             Block::Sentence(format!("none: every packet was counted among the {plural}"))
         } else {
-            Block::Figure(skipped("skipped", &totals.skipped))
+            Block::Figure(skipped("skipped", "an element", &totals.skipped))
         };
         page.section("Packets without an element", [skipped]);
         page.section("What was read", [inputs_table(&summary.inputs)]);
@@ -205,7 +205,8 @@ impl CountPage {
         let mut blocks = vec![Block::Section("Over time".into())];
         if (self.kept.len() as u64) < self.seen {
             let [kept, seen] = [self.kept.len() as u64, self.seen].map(grouped);
-            blocks.push(Block::Sentence(format!("The figures show {kept} of {seen} slices, among them those with the largest and smallest counts and the largest errors. All of them are in the results for programs (--format).")));
+            let slice = parameters.slice();
+            blocks.push(Block::Sentence(format!("The figures show {kept} of {seen} {slice}s, among them those with the largest and smallest counts and the largest errors. All of them are in the results for programs (--format).")));
         }
         let figures = [Some(series.counts()), series.errors(), Some(series.packets())];
         blocks.extend(figures.into_iter().flatten().map(Block::Figure));

@@ -130,7 +130,7 @@ pub(super) fn closing(
     blocks
 }
 
-/// The slices, with their sum, as the table of a page.
+/// The slices, with their sum, as the table of a page. Of sums alone it has the columns with values.
 pub(super) fn slices_view(
     parameters: &CountParameters,
     slices: &[SliceResult],
@@ -139,7 +139,14 @@ pub(super) fn slices_view(
     let columns = TableColumns::new(shown_columns(parameters), TerminalStyle::default());
     let sums = sums(totals, parameters);
     let sums = sums.iter().map(|(sum, label)| (sum, Some(label.clone())));
-    columns.view(slices.iter().map(|slice| (slice, None)).chain(sums))
+    let mut table = columns.view(slices.iter().map(|slice| (slice, None)).chain(sums));
+    for column in (0..table.headings.len()).rev().filter(|_| slices.is_empty()) {
+        if table.rows.iter().all(|row| matches!(&*row[column], "" | "–")) {
+            table.headings.remove(column);
+            table.rows.iter_mut().for_each(|row| drop(row.remove(column)));
+        }
+    }
+    table
 }
 
 /// How many distinct elements a slice has.

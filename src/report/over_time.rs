@@ -17,17 +17,22 @@ pub(super) struct OverTime {
     pub(super) leaves_out: bool,
     /// The longest time without slices that is no gap, in nanoseconds.
     widest: i64,
+    /// What slices are called: `slice` or `window`.
+    pub(super) slice: &'static str,
     /// Curves lie one below the other.
     pub(super) strips: bool,
 }
 
-/// Adds a remark to a caption if curves leave out partial slices.
-pub(super) fn caption(mut text: String, leaves_out: bool) -> String {
+/// Adds a remark to a caption if curves leave out partial slices, which are called `slice` or `window`.
+pub(super) fn caption(mut text: String, leaves_out: bool, slice: &str) -> String {
     if leaves_out {
         if !text.is_empty() {
             text.push(' ');
         }
-        text.push_str("Slices at the beginning and the end that the capture covers only in part are left out.");
+        text.push_str(if slice == "window" { "Windows" } else { "Slices" });
+        text.push_str(
+            " at the beginning and the end that the capture covers only in part are left out.",
+        );
     }
     text
 }
@@ -44,7 +49,14 @@ impl OverTime {
             _ => width.saturating_mul((60 * each).min(1 << 40) as i64),
         };
         let has = |partial: bool| places.iter().any(|place| place.2 == partial);
-        Self { x, leaves_out: has(true) && has(false), places, widest, strips: false }
+        Self {
+            x,
+            leaves_out: has(true) && has(false),
+            places,
+            widest,
+            slice: "slice",
+            strips: false,
+        }
     }
 
     /// A value of each slice at its beginning, with a gap where there are no slices.
@@ -78,7 +90,7 @@ impl OverTime {
     ) -> Figure {
         let (x, panels) = (self.x.clone(), vec![(String::new(), series)]);
         let drawing = Drawing::Lines { x, y, panels, strips: self.strips };
-        Figure::new(name, title, caption(text.into(), self.leaves_out), drawing)
+        Figure::new(name, title, caption(text.into(), self.leaves_out, self.slice), drawing)
     }
 }
 

@@ -5,11 +5,12 @@
 use super::document::{Block, Document, TextColumns};
 use super::figure::{Axis, Drawing, Figure, Scale, SeriesStyle};
 use super::heading::Heading;
-use super::number::{grouped, rounded, time};
+use super::number::{grouped, rounded};
 use super::over_time::OverTime;
 use super::run_view::{captures, inputs_table, problems};
 use super::selection::zone_words;
 use super::sparkline::Sparkline;
+use super::svg::written;
 use super::top_model::ranked_number;
 use super::top_table::{closing, heading, key_view, subject, title, unheld};
 use super::traffic_page::skipped;
@@ -159,7 +160,7 @@ impl TopPage {
             }
         }
         if !summary.totals.skipped.is_empty() {
-            let figure = skipped("skipped", &summary.totals.skipped);
+            let figure = skipped("skipped", "a key", &summary.totals.skipped);
             page.section("Packets without a key", [Block::Figure(figure)]);
         }
         page.section("What was read", [inputs_table(&summary.inputs)]);
@@ -286,8 +287,9 @@ impl TopPage {
         };
         let slice = match plan.slicing.width_ns {
             Some(_) if self.seen > 1 => {
-                let start = time(largest.start_ns, 3, plan.trace.selection.zone);
-                format!(" in the slice that begins at {start}")
+                let zone = plan.trace.selection.zone;
+                let start = written(Scale::Time(zone), largest.start_ns as f64 / 1e9);
+                format!(" in the slice that begins at {start} {zone}")
             }
             _ => String::new(),
         };

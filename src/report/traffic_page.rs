@@ -28,15 +28,15 @@ pub(super) fn who_talks(traffic: &Traffic) -> Vec<Block> {
     blocks
 }
 
-/// Packets without an element, by reason, the most frequent first.
-pub(super) fn skipped(name: &str, skipped: &BTreeMap<Skip, u64>) -> Figure {
+/// Packets without an element or a key, by reason, the most frequent first.
+pub(super) fn skipped(name: &str, lacking: &str, skipped: &BTreeMap<Skip, u64>) -> Figure {
     let mut reasons: Vec<_> = skipped.iter().collect();
     reasons.sort_unstable_by_key(|(skip, count)| (u64::MAX - **count, skip.name()));
     let reasons = reasons.into_iter();
     let (categories, counts) =
         reasons.map(|(skip, &count)| (skip.words().into_owned(), Some(count as f64))).unzip();
     let drawing = Drawing::counts("packets", categories, counts);
-    Figure::new(name, "Packets without an element, by reason", "", drawing)
+    Figure::new(name, format!("Packets without {lacking}, by reason"), "", drawing)
 }
 
 /// The origins and destinations with most packets, and the rest together.

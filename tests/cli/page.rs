@@ -106,6 +106,9 @@ fn a_page_leaves_the_results_as_they_are() {
     ] {
         assert!(html.contains(heading), "{heading}");
     }
+    // The totals have no column without values.
+    let totals = texts_of_section(&html, "Over time");
+    assert!(totals.contains("|observed FPR|sum of 8 slices|"), "{totals}");
     let mut names: Vec<String> = fs::read_dir(&figures)
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
