@@ -43,7 +43,7 @@ impl Inputs {
                 let before = (inputs.files.len(), inputs.problems.len());
                 inputs.walk(path, named, format);
                 if (inputs.files.len(), inputs.problems.len()) == before {
-                    inputs.problem(path, "there is no capture in this directory; name one that holds pcap, pcapng or ERF files");
+                    inputs.problem(path, "there is no capture in this directory; name one that holds captures (pcap, pcapng, ERF) or logs");
                 }
             } else {
                 inputs.files.push(path.clone());

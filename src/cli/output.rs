@@ -386,9 +386,13 @@ fn open_read(options: &OpenOptions, path: &Path, is_ended: &dyn Fn() -> bool) ->
 impl Target {
     /// Opens what `destination` returned.
     fn of_destination(path: &Path, is_ended: &dyn Fn() -> bool) -> io::Result<Self> {
-        let names_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
-        if path.is_dir() || names_directory {
-            let reason = "it is a directory; name a file in it";
+        let is_there = path.is_dir();
+        if is_there || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            let reason = if is_there {
+                "it is a directory; name a file in it"
+            } else {
+                "a name with / at its end is that of a directory; name a file"
+            };
             return Err(io::Error::new(io::ErrorKind::IsADirectory, reason));
         }
         if let Some(is_open) = is_special(path) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum IndexError {
     /// The operating system refused.
-    #[error("{}: {error}", path.shown())]
+    #[error("{}: {error}{}", path.shown(), remedy(error))]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -156,10 +156,31 @@ impl IndexError {
     }
 }
 
+/// Returns what to do about an error of writing, as the end of a sentence.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free space there and run the command again"
+        }
+        _ => "",
+    }
+}
+
 /// Returns what was read, or `None` if the file is damaged or gone and can perhaps be made again.
 pub(super) fn undamaged<T>(read: Result<T, IndexError>) -> Result<Option<T>, IndexError> {
     match read {
         Err(error) if error.is_damage() => Ok(None),
         read => read.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_has_a_remedy() {
+        let error = IndexError::io(Path::new("a/journal"))(io::ErrorKind::StorageFull.into());
+        assert!(error.to_string().ends_with("; free space there and run the command again"));
     }
 }

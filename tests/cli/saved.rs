@@ -784,9 +784,10 @@ fn a_directory_in_the_place_of_a_file_is_one_sentence_with_a_remedy() {
         );
     }
     let missing = format!("{directory}/new/");
-    let written: [&[&str]; 8] = [
+    let run = flowsieve(&["count", "-q", "-o", &missing, capture]);
+    assert!(run.sentence().contains("is that of a directory; name a file"), "{}", run.err);
+    let written: [&[&str]; 7] = [
         &["count", "-q", "-o", &directory, capture],
-        &["count", "-q", "-o", &missing, capture],
         &["count", "-q", "--html", &directory, capture],
         &["count", "-q", "--summary", &directory, "-o", &output, capture],
         &["count", "-q", "--slice", "all", "--save-filter", &directory, capture],

@@ -131,7 +131,8 @@ fn what_is_not_there_or_not_for_us() {
     let folder = tempfile::tempdir().unwrap();
     check(&folder.path().join("missing.pcap"), 0, &["no such file"]);
     check(Path::new("port"), 0, &["no such file; a capture filter goes after --where"]);
-    check(folder.path(), 0, &["no capture in this directory"]);
+    check(folder.path(), 0, &["no capture in this directory; name one", "or logs"]);
+    check(Path::new("traces/generated.pcap/"), 0, &["leave out the / after its name"]);
     fs::write(folder.path().join("notes.txt"), "It rained.\n").unwrap();
     check(folder.path(), 0, &["no capture in this directory"]);
 }

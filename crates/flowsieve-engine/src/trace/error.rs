@@ -402,6 +402,9 @@ impl TraceError {
             io::ErrorKind::IsADirectory => {
                 write!(f, "is a directory; name the captures in it")
             }
+            io::ErrorKind::NotADirectory => {
+                write!(f, "a file is named like a directory here; leave out the / after its name")
+            }
             _ if error.raw_os_error().is_some_and(is_out_of_files) => write!(
                 f,
                 "{error}; captures that overlap in time are open together, raise the limit with \
