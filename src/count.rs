@@ -421,7 +421,9 @@ impl CountRows {
         let mut all = Vec::new();
         let run = count(&plan, CountExtras::default(), &mut all, &());
         let (sender, rows) = sync_channel(all.len());
-        all.into_iter().try_for_each(|row| sender.send(row)).expect("there is room for all");
+        for row in all {
+            sender.send(row).expect("there is room for all");
+        }
         Self { rows: Some(rows), run: Some(Run::Over(Box::new(run))) }
     }
 

@@ -146,7 +146,7 @@ impl<'a> Matrix<'a> {
                 let (part, known) = self.load(subset, subsets.len() > 1, sizes);
                 match loads.last_mut() {
                     Some((last, of_last, times)) if (*last, *of_last) == (part, known) => {
-                        *times += 1
+                        *times += 1;
                     }
                     _ => loads.push((part, known, 1)),
                 }
