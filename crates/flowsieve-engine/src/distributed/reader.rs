@@ -9,7 +9,7 @@ use crate::hashing::{Digest, shard_of};
 use crate::inputs::{BatchBuilder, read_batch};
 use crate::pipeline::{ExactSet, SliceGrid};
 use crate::top::Record;
-use crate::trace::{Capture, TraceBatch, TraceError, TraceErrorKind};
+use crate::trace::{Capture, TraceError, TraceErrorKind};
 use ahash::RandomState;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -141,8 +141,7 @@ impl PieceReader {
         let Some(capture) = &mut self.capture else { return };
         self.batch.clear();
         let before = self.input.packets_before + self.input.packets;
-        let append = |batch: TraceBatch<'_>, out: &mut _| self.builder.append(batch, out);
-        let read = read_batch(capture, append, &mut self.batch, before);
+        let read = read_batch(capture, &*self.builder, &mut self.batch, before);
         if self.input.range == 0 {
             // The input joins the others here, whether its first packet is wanted or not.
             self.input.latest_ns = self.input.latest_ns.max(capture.begins_ns);

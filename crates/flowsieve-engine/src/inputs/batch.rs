@@ -2,6 +2,7 @@
 
 use crate::guard::{WorkerPanicked, catch_panic};
 use crate::trace::{Capture, TraceBatch, TraceError, TraceErrorKind};
+use std::sync::Arc;
 
 /// Consecutive packets of an input.
 pub(crate) trait Batch: Default + Send + 'static {
@@ -43,20 +44,31 @@ pub(crate) trait BatchBuilder: Send + Sync + 'static {
     }
 }
 
-/// Reads a batch, which `append` appends to `out`, before which there were `before` packets; returns
-/// false at the end.
-pub(crate) fn read_batch<B: Batch>(
+/// A builder in one of several threads.
+pub(super) struct OneOfMany<M>(pub(super) Arc<M>);
+
+impl<M: BatchBuilder> BatchBuilder for OneOfMany<M> {
+    type Batch = M::Batch;
+
+    fn append(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
+        self.0.append_for_one(batch, out);
+    }
+}
+
+/// Reads a batch and appends it to `out`, before which there were `before` packets; returns false
+/// at the end.
+pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
     capture: &mut Capture,
-    append: impl Fn(TraceBatch<'_>, &mut B),
-    out: &mut B,
+    builder: &M,
+    out: &mut M::Batch,
     before: u64,
 ) -> Result<bool, TraceError> {
     let already = out.times_ns().len() as u64;
     // An error of the capture; or where and why the builder panicked; or whether a batch was read.
     let made = catch_panic(|| {
         let Some(batch) = capture.next_batch()? else { return Ok(Ok(false)) };
-        let appended = catch_panic(|| append(batch, out)).map(|()| true);
-        Ok(appended.map_err(|gone| culprit(append, batch).unwrap_or((0, gone))))
+        let appended = catch_panic(|| builder.append(batch, out)).map(|()| true);
+        Ok(appended.map_err(|gone| culprit(builder, batch).unwrap_or((0, gone))))
     });
     // The reader itself may panic, too.
     let (place, gone) = match made.unwrap_or_else(|gone| Ok(Err((0, gone))))? {
@@ -79,15 +91,15 @@ pub(super) fn decode_panicked(
     TraceErrorKind::Undecodable { packet, lost_from, reason }.in_file(capture.path())
 }
 
-/// Returns the number of the first packet of a batch at which `append` panics.
-fn culprit<B: Batch>(
-    append: impl Fn(TraceBatch<'_>, &mut B),
+/// Returns the number of the first packet of a batch at which the builder panics.
+fn culprit<M: BatchBuilder + ?Sized>(
+    builder: &M,
     batch: TraceBatch<'_>,
 ) -> Option<(u64, WorkerPanicked)> {
     let TraceBatch::Packets { bytes, packets } = batch else { return None };
     packets.chunks(1).enumerate().find_map(|(number, packets)| {
         let alone = TraceBatch::Packets { bytes, packets };
-        let gone = catch_panic(|| append(alone, &mut B::default())).err()?;
+        let gone = catch_panic(|| builder.append(alone, &mut M::Batch::default())).err()?;
         Some((number as u64, gone))
     })
 }

@@ -4,7 +4,7 @@ use super::batch::{Batch, BatchBuilder, read_batch};
 use super::merge::Input;
 use super::segments::SegmentFeed;
 use crate::threads::{Crossbeam, PipeReceiver, PipeSender, pipe, spawn_scoped};
-use crate::trace::{self, Capture, InputFormat, StopFlag, TraceBatch, TraceError};
+use crate::trace::{self, Capture, InputFormat, StopFlag, TraceError};
 use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
@@ -131,9 +131,8 @@ impl<M: BatchBuilder> Feed<M> {
         match &mut self.source {
             Source::Segments(_) => Ok(false),
             Source::Here { capture, builder } => {
-                let append = |batch: TraceBatch<'_>, out: &mut _| builder.append(batch, out);
                 while self.batch.times_ns().is_empty() {
-                    if !read_batch(capture, append, &mut self.batch, self.packets)? {
+                    if !read_batch(capture, &**builder, &mut self.batch, self.packets)? {
                         return Ok(false);
                     }
                 }
@@ -211,9 +210,8 @@ fn decode<M: BatchBuilder>(
 ) {
     let mut out = M::Batch::default();
     let mut sent = 0;
-    let append = |batch: TraceBatch<'_>, out: &mut _| builder.append(batch, out);
     loop {
-        let more = read_batch(&mut capture, append, &mut out, sent);
+        let more = read_batch(&mut capture, builder, &mut out, sent);
         let made = out.times_ns().len();
         if matches!(more, Ok(true)) && made < at_once {
             continue;
@@ -237,7 +235,7 @@ mod tests {
 
     use super::super::batch::tests::Times;
     use super::*;
-    use crate::trace::TraceErrorKind;
+    use crate::trace::{TraceBatch, TraceErrorKind};
     use std::path::Path;
     use std::thread;
 
@@ -262,8 +260,7 @@ mod tests {
         let open = || Capture::open(Path::new(path), InputFormat::Auto).unwrap();
         let mut capture = open();
         let mut times = Times::default();
-        let append = |batch: TraceBatch<'_>, out: &mut Times| Trap(-1).append(batch, out);
-        while read_batch(&mut capture, append, &mut times, 0).unwrap() {}
+        while read_batch(&mut capture, &Trap(-1), &mut times, 0).unwrap() {}
         assert_eq!(times.0.len(), 8000);
         for (threads, segment_bytes) in [(0, 1 << 20), (1, 1 << 20), (1, 4096), (3, 4096)] {
             let number = 6000;

@@ -7,10 +7,10 @@
 //! ended; otherwise the consumer reads it again from there. What cannot be read is left to an
 //! ordinary reader, with everything behind it: errors are the same as without segments.
 
-use super::batch::{Batch, BatchBuilder, read_batch};
+use super::batch::{Batch, BatchBuilder, OneOfMany, read_batch};
 use crate::guard::catch_panic;
 use crate::threads::{MapWorker, OrderedWorkers};
-use crate::trace::{Capture, SegmentReader, Segments, TraceBatch};
+use crate::trace::{Capture, SegmentReader, Segments};
 use std::sync::Arc;
 use std::thread::Scope;
 
@@ -82,9 +82,9 @@ impl<M: BatchBuilder> SegmentWorker<M> {
         let mut failed = entered.is_err();
         let entered = entered.unwrap_or(None);
         let mut more = entered.is_some();
-        let append = |batch: TraceBatch<'_>, out: &mut _| self.builder.append_for_one(batch, out);
+        let builder = OneOfMany(Arc::clone(&self.builder));
         while more {
-            let another = read_batch(&mut self.reader.capture, append, &mut batch, 0);
+            let another = read_batch(&mut self.reader.capture, &builder, &mut batch, 0);
             failed = another.is_err();
             more = another.unwrap_or(false);
         }
@@ -190,7 +190,7 @@ mod tests {
     use super::super::feed::Feed;
     use super::super::merge::Input;
     use super::*;
-    use crate::trace::InputFormat;
+    use crate::trace::{InputFormat, TraceBatch};
     use proptest::prelude::*;
     use std::io::Write as _;
     use std::path::Path;
