@@ -141,13 +141,12 @@ impl PackedRows {
         self.sightings += 1;
         self.bytes = self.bytes.saturating_add(sighting.bytes.into());
         let named = self.form.kind.is_some_and(|kind| kind.has_name());
-        sighting.hash = match self.form.kind {
+        sighting.hash = if self.form.kind.is_some() {
+            let name = question.filter(|_| named).map(|(_, name)| name);
+            element_hash(&self.hasher, sighting.key, name)
+        } else {
             // Rows are not looked for again; they only must not all be in one place.
-            None => self.hasher.hash_one(self.sightings),
-            Some(_) => {
-                let name = question.filter(|_| named).map(|(_, name)| name);
-                element_hash(&self.hasher, sighting.key, name)
-            }
+            self.hasher.hash_one(self.sightings)
         };
         let seen = Seen { time_ns, sighting: &sighting, question };
         if self.form.kind.is_some() && self.table.add(seen, named) {
