@@ -17,7 +17,7 @@ pub(super) struct OverTime {
     pub(super) leaves_out: bool,
     /// The longest time without slices that is no gap, in nanoseconds.
     widest: i64,
-    /// What slices are called: `slice` or `window`.
+    /// The word for a slice: `slice` or `window`.
     pub(super) slice: &'static str,
     /// Curves lie one below the other.
     pub(super) strips: bool,

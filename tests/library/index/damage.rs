@@ -67,7 +67,7 @@ fn damage_is_named_and_the_rest_is_searched() {
                 assert_eq!(found, whole, "{name}");
             }
             assert!(explained.problems.iter().all(|problem| problem.contains(&name)));
-            // What cannot be read is no false positive of a filter.
+            // Files that cannot be read are no false positives of a filter.
             assert!(explained.regions_in_vain <= undamaged.regions_in_vain, "{name}");
             assert_eq!(explained.nodes_in_vain, 0, "{name}");
         }

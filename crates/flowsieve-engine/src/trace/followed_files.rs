@@ -579,7 +579,7 @@ impl FollowedFiles {
             Continued::Copy => before.restarted(),
             Continued::Completed => {
                 self.remark(format!(
-                    "{}: it was damaged when it was read, and has changed since; packets that were counted then are not counted again: {}",
+                    "{}: it was damaged when it was read, and has changed since; its first {} packets are not counted again",
                     entry.path.shown(),
                     before.packets
                 ));
