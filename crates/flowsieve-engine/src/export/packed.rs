@@ -6,7 +6,7 @@
 
 use super::plan::{ExportPlan, ExportWhat};
 use super::rows::{ExportRows, Left};
-use super::sightings::{Seen, Sighting, SightingBatch, SightingBatchBuilder, element_hash};
+use super::sightings::{Sighting, SightingBatch, SightingBatchBuilder, element_hash};
 use super::table::SliceTable;
 use crate::decode::NAME_MAX;
 use crate::elements::{ElementBatch, ElementKind};
@@ -43,12 +43,12 @@ impl PackedForm {
     }
 
     /// An element is in one shard. Packets of one flow are not: it may be nearly all of the trace.
-    fn digest(self, seen: Seen<'_>) -> Digest {
-        let mut bytes = seen.sighting.key.to_bytes().to_vec();
+    fn digest(self, time_ns: i64, sighting: &Sighting, name: Option<&[u8]>) -> Digest {
+        let mut bytes = sighting.key.to_bytes().to_vec();
         match self.kind {
-            Some(kind) if kind.has_name() => bytes.extend_from_slice(seen.name()),
+            Some(kind) if kind.has_name() => bytes.extend_from_slice(name.unwrap_or_default()),
             Some(_) => {}
-            None => bytes.extend(seen.time_ns.to_le_bytes()),
+            None => bytes.extend(time_ns.to_le_bytes()),
         }
         self.digester.digest(&bytes)
     }
@@ -76,32 +76,34 @@ impl BatchBuilder for PackedSightingBuilder {
             if number > 0 {
                 out.further.push(first + packet);
             }
-            let seen = sighting.seen(made.times_ns[packet as usize], &made.rows.names);
-            out.elements.digests.push(self.form.digest(seen));
-            out.elements.keys.push(&pack(number, seen));
+            let name = sighting.question.map(|(_, name)| made.rows.names.get(name as usize));
+            let time_ns = made.times_ns[packet as usize];
+            let digest = self.form.digest(time_ns, sighting, name);
+            out.elements.digests.push(digest);
+            out.elements.keys.push(&pack(number, sighting, name));
         }
     }
 }
 
-fn pack(number: u64, seen: Seen<'_>) -> Vec<u8> {
+fn pack(number: u64, sighting: &Sighting, name: Option<&[u8]>) -> Vec<u8> {
     let compact = Sighting {
         packet: 0,
         hash: 0,
-        question: seen.question.map(|(question, _)| (question, 0)),
-        ..*seen.sighting
+        question: sighting.question.map(|(question, _)| (question, 0)),
+        ..*sighting
     };
     let packed = postcard::to_extend(&(number, compact), Vec::new());
     let mut packed = packed.expect("a Vec takes all that is written");
-    packed.extend_from_slice(seen.name());
+    packed.extend_from_slice(name.unwrap_or_default());
     packed
 }
 
-/// Reads number, sighting and name from the compact form, the latter empty without a message; `None`
-/// if the bytes are invalid.
-fn unpack(bytes: &[u8]) -> Option<(u64, Sighting, &[u8])> {
+/// Reads number, sighting and name from the compact form; `None` if the bytes are invalid.
+fn unpack(bytes: &[u8]) -> Option<(u64, Sighting, Option<&[u8]>)> {
     let ((number, sighting), name) = postcard::take_from_bytes::<(u64, Sighting)>(bytes).ok()?;
-    let fits = name.len() <= NAME_MAX && (sighting.question.is_some() || name.is_empty());
-    fits.then_some((number, sighting, name))
+    let has_name = sighting.question.is_some();
+    let fits = name.len() <= NAME_MAX && (has_name || name.is_empty());
+    fits.then_some((number, sighting, has_name.then_some(name)))
 }
 
 /// Rows of one shard of a slice, filled from sightings in compact form.
@@ -133,31 +135,29 @@ impl PackedRows {
         bytes: &[u8],
         is_wanted: impl FnOnce(Digest) -> bool,
     ) -> io::Result<Taken> {
-        let Some((number, mut sighting, name)) = unpack(bytes) else { return Ok(Taken::Refused) };
-        let question = sighting.question.map(|(question, _)| (question, name));
-        if !is_wanted(self.form.digest(Seen { time_ns, sighting: &sighting, question })) {
-            return Ok(Taken::Refused);
-        }
+        let unpacked = unpack(bytes)
+            .filter(|(_, sighting, name)| is_wanted(self.form.digest(time_ns, sighting, *name)));
+        let Some((number, mut sighting, name)) = unpacked else { return Ok(Taken::Refused) };
         self.sightings += 1;
         self.bytes = self.bytes.saturating_add(sighting.bytes.into());
         let named = self.form.kind.is_some_and(|kind| kind.has_name());
-        sighting.hash = if self.form.kind.is_some() {
-            let name = question.filter(|_| named).map(|(_, name)| name);
-            element_hash(&self.hasher, sighting.key, name)
-        } else {
+        if self.form.kind.is_none() {
             // Rows are not looked for again; they only must not all be in one place.
-            self.hasher.hash_one(self.sightings)
-        };
-        let seen = Seen { time_ns, sighting: &sighting, question };
-        if self.form.kind.is_some() && self.table.add(seen, named) {
-            if !named && let Some(at) = self.table.lacks_question(seen) {
-                self.check_room(name.len())?;
-                self.table.set_question(at, seen);
+            sighting.hash = self.hasher.hash_one(self.sightings);
+        } else {
+            sighting.hash = element_hash(&self.hasher, sighting.key, name.filter(|_| named));
+            if self.table.add(time_ns, &sighting, name, named) {
+                if let (false, Some((question, _)), Some(name)) = (named, sighting.question, name)
+                    && let Some(at) = self.table.lacks_question(&sighting)
+                {
+                    self.check_room(name.len())?;
+                    self.table.set_question(at, question, name);
+                }
+                return Ok(Taken::Added);
             }
-            return Ok(Taken::Added);
         }
-        self.check_room(name.len())?;
-        self.table.begin(seen);
+        self.check_room(name.map_or(0, <[u8]>::len))?;
+        self.table.begin(time_ns, &sighting, name);
         Ok(Taken::Begun(number))
     }
 

@@ -167,7 +167,9 @@ fn elements_but(
                 while let Some(sighting) = sightings.all.get(cursor.rows)
                     && sighting.packet as usize == number
                 {
-                    slices.push(goal, sighting.seen(time_ns, &sightings.names))?;
+                    let name = sighting.question.map(|(_, name)| name as usize);
+                    let name = name.map(|name| sightings.names.get(name));
+                    slices.push(goal, time_ns, sighting, name)?;
                     cursor.rows += 1;
                 }
             }

@@ -45,30 +45,6 @@ pub(super) struct Sighting {
     pub(super) question: Option<(Question, u32)>,
 }
 
-/// A sighting with its time, and its message with the name.
-#[derive(Clone, Copy)]
-pub(super) struct Seen<'a> {
-    pub(super) time_ns: i64,
-    pub(super) sighting: &'a Sighting,
-    pub(super) question: Option<(Question, &'a [u8])>,
-}
-
-impl Sighting {
-    /// Returns the sighting with its time; the name of its message is among these.
-    #[inline]
-    pub(super) fn seen<'a>(&'a self, time_ns: i64, names: &'a Keys) -> Seen<'a> {
-        let question = self.question.map(|(question, name)| (question, names.get(name as usize)));
-        Seen { time_ns, sighting: self, question }
-    }
-}
-
-impl<'a> Seen<'a> {
-    /// The name of its message; empty without one.
-    pub(super) fn name(self) -> &'a [u8] {
-        self.question.map_or(&[], |(_, name)| name)
-    }
-}
-
 impl Rows for Sightings {
     /// Number of the next sighting.
     type Cursor = usize;

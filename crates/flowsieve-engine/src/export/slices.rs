@@ -9,7 +9,7 @@
 use super::elements::ElementRows;
 use super::results::{ExportSink, ExportTotals};
 use super::rows::Left;
-use super::sightings::{Seen, Sighting};
+use super::sightings::Sighting;
 use super::table::SliceTable;
 use crate::elements::{ElementKind, Keys};
 use crate::memory::can_allocate;
@@ -158,30 +158,46 @@ impl<'a> Slices<'a> {
 
     /// Adds a sighting.
     #[inline]
-    pub(super) fn push(&mut self, goal: Goal, seen: Seen<'_>) -> io::Result<()> {
+    pub(super) fn push(
+        &mut self,
+        goal: Goal,
+        time_ns: i64,
+        sighting: &Sighting,
+        name: Option<&[u8]>,
+    ) -> io::Result<()> {
         self.totals.row_packets += 1;
-        self.totals.bytes += u64::from(seen.sighting.bytes);
+        self.totals.bytes += u64::from(sighting.bytes);
         match goal {
-            Goal::Slice(slot) => self.add(slot, seen),
-            Goal::Waiting(index) => self.gathered.add(index, |waiting| waiting.push(seen)),
-            Goal::Late => self.late(seen),
+            Goal::Slice(slot) => self.add(slot, time_ns, sighting, name),
+            Goal::Waiting(index) => {
+                self.gathered.add(index, |waiting| waiting.push(time_ns, sighting, name))
+            }
+            Goal::Late => self.late(time_ns, sighting, name),
         }
     }
 
-    fn add(&mut self, slot: usize, seen: Seen<'_>) -> io::Result<()> {
+    fn add(
+        &mut self,
+        slot: usize,
+        time_ns: i64,
+        sighting: &Sighting,
+        name: Option<&[u8]>,
+    ) -> io::Result<()> {
         let named = self.kind.has_name();
         let slice = &mut self.tables[slot];
         slice.is_used = true;
         let table = &mut slice.table;
-        if !table.add(seen, named) {
-            self.make_room(slot, seen.name().len())?;
-            self.tables[slot].table.begin(seen);
-        } else if !named && table.lacks_question(seen).is_some() {
-            self.make_room(slot, seen.name().len())?;
+        if !table.add(time_ns, sighting, name, named) {
+            self.make_room(slot, name.map_or(0, <[u8]>::len))?;
+            self.tables[slot].table.begin(time_ns, sighting, name);
+        } else if let (false, Some((question, _)), Some(name)) = (named, sighting.question, name)
+            && table.lacks_question(sighting).is_some()
+        {
+            self.make_room(slot, name.len())?;
             let table = &mut self.tables[slot].table;
             // It may have gone out to make room, and then its row has no name.
-            if let Some(at) = table.lacks_question(seen) {
-                table.set_question(at, seen);
+            if let Some(at) = table.lacks_question(sighting) {
+                table.set_question(at, question, name);
             }
         }
         Ok(())
@@ -213,7 +229,8 @@ impl<'a> Slices<'a> {
             self.tables = vec![Slice { index, ..Slice::default() }];
         }
         for (time_ns, sighting) in &waiting.sightings {
-            self.add(0, sighting.seen(*time_ns, &waiting.names))?;
+            let name = sighting.question.map(|(_, name)| waiting.names.get(name as usize));
+            self.add(0, *time_ns, sighting, name)?;
         }
         Ok(())
     }
@@ -262,8 +279,8 @@ impl<'a> Slices<'a> {
     }
 
     /// A packet whose slice was closed.
-    fn late(&mut self, seen: Seen<'_>) -> io::Result<()> {
-        self.late.begin(seen);
+    fn late(&mut self, time_ns: i64, sighting: &Sighting, name: Option<&[u8]>) -> io::Result<()> {
+        self.late.begin(time_ns, sighting, name);
         self.totals.late += 1;
         if self.late.len() == LATE_AT_ONCE {
             self.emit_late()?;
@@ -290,13 +307,13 @@ impl<'a> Slices<'a> {
 
 impl Waiting {
     /// Appends a sighting; how many bytes it takes.
-    fn push(&mut self, Seen { time_ns, sighting, question }: Seen<'_>) -> usize {
-        let names = self.names.bytes();
-        let question = question.map(|(question, name)| {
+    fn push(&mut self, time_ns: i64, sighting: &Sighting, name: Option<&[u8]>) -> usize {
+        let mut sighting = *sighting;
+        if let (Some((_, number)), Some(name)) = (&mut sighting.question, name) {
+            *number = self.names.len() as u32;
             self.names.push(name);
-            (question, self.names.len() as u32 - 1)
-        });
-        self.sightings.push((time_ns, Sighting { question, ..*sighting }));
-        size_of::<(i64, Sighting)>() + self.names.bytes() - names
+        }
+        self.sightings.push((time_ns, sighting));
+        size_of::<(i64, Sighting)>() + name.map_or(0, |name| name.len() + size_of::<u32>())
     }
 }

@@ -1,7 +1,7 @@
 //! The distinct elements of one open slice, exact, in the order in which they were first seen.
 
 use super::rows::{ExportRows, Left, Question};
-use super::sightings::{Seen, Sighting};
+use super::sightings::Sighting;
 use crate::elements::{Attribute, ElementKind, NO_VLAN};
 use crate::flows::{FlowKey, Upper};
 use hashbrown::HashTable;
@@ -110,13 +110,18 @@ impl SliceTable {
     /// Adds a packet to its element; false if that is not here. The name is part of the element if
     /// `named`.
     #[inline]
-    pub(super) fn add(&mut self, seen: Seen<'_>, named: bool) -> bool {
-        let Seen { time_ns, sighting, .. } = seen;
+    pub(super) fn add(
+        &mut self,
+        time_ns: i64,
+        sighting: &Sighting,
+        name: Option<&[u8]>,
+        named: bool,
+    ) -> bool {
         let found = self.index.find(sighting.hash, |&at| {
             let entry = &self.entries[at as usize];
             entry.hash == sighting.hash
                 && entry.key == sighting.key
-                && (!named || self.name_of(entry) == seen.question.map(|(_, name)| name))
+                && (!named || self.name_of(entry) == name)
         });
         let Some(&at) = found else { return false };
         let entry = &mut self.entries[at as usize];
@@ -131,8 +136,7 @@ impl SliceTable {
 
     /// The element lacks a question that this packet has: names that come later count too, as in
     /// flows.
-    pub(super) fn lacks_question(&self, seen: Seen<'_>) -> Option<usize> {
-        let Seen { sighting, question: Some(_), .. } = seen else { return None };
+    pub(super) fn lacks_question(&self, sighting: &Sighting) -> Option<usize> {
         let found =
             self.index.find(sighting.hash, |&at| self.entries[at as usize].key == sighting.key);
         let at = *found? as usize;
@@ -140,13 +144,17 @@ impl SliceTable {
     }
 
     /// Gives an element a question.
-    pub(super) fn set_question(&mut self, at: usize, seen: Seen<'_>) {
-        self.entries[at].question = self.push_question(seen);
+    pub(super) fn set_question(&mut self, at: usize, question: Question, name: &[u8]) {
+        let name = self.push_name(name);
+        self.entries[at].question = Some((question, name));
     }
 
     /// Begins an element, which is not here.
-    pub(super) fn begin(&mut self, seen: Seen<'_>) {
-        let (sighting, question) = (seen.sighting, self.push_question(seen));
+    pub(super) fn begin(&mut self, time_ns: i64, sighting: &Sighting, name: Option<&[u8]>) {
+        let question = match (sighting.question, name) {
+            (Some((question, _)), Some(name)) => Some((question, self.push_name(name))),
+            _ => None,
+        };
         let at = self.entries.len() as u32;
         if self.entries.len() == self.entries.capacity() {
             let more = self.next_entries() - self.entries.len();
@@ -156,7 +164,7 @@ impl SliceTable {
             key: sighting.key,
             is_reversed: sighting.is_reversed,
             hash: sighting.hash,
-            start_ns: seen.time_ns,
+            start_ns: time_ns,
             packets: 1,
             bytes: u64::from(sighting.bytes),
             tcp_flags: sighting.tcp_flags,
@@ -168,15 +176,14 @@ impl SliceTable {
         self.index.insert_unique(sighting.hash, at, |&at| entries[at as usize].hash);
     }
 
-    fn push_question(&mut self, seen: Seen<'_>) -> Option<(Question, Name)> {
-        let (question, name) = seen.question?;
+    fn push_name(&mut self, name: &[u8]) -> Name {
         if self.names.len() + name.len() > self.names.capacity() {
             let more = self.next_names() - self.names.len();
             self.names.reserve_exact(more);
         }
         let start = self.names.len() as u32;
         self.names.extend_from_slice(name);
-        Some((question, Name { start, length: name.len() as u8 }))
+        Name { start, length: name.len() as u8 }
     }
 
     fn name_of(&self, entry: &Entry) -> Option<&[u8]> {
