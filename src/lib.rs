@@ -32,6 +32,8 @@
 //! | divide a count among processes or machines | [`distributed`] |
 //! | keep the packets that match an expression | [`capture_filter`] |
 //! | list flows | [`flows::list`] |
+//! | rank hosts, or other keys | [`top::top`] with a [`top::TopPlan`] |
+//! | get packets, or elements of slices, as rows | [`export::export`] |
 //! | drop duplicates of packets | [`dedup`] |
 //! | index an archive of captures, and search it | [`index`] |
 //! | write results in a format | [`output`] |

@@ -6,7 +6,6 @@ use super::number::{counted, grouped, joined, rfc3339};
 use crate::pipeline::InputResult;
 use crate::plan::TracePlan;
 use crate::selection::{SelectedPart, Selection, TimeBound};
-use crate::trace::InputFormat;
 use crate::zone::Zone;
 
 const WHERE_DOC: &str = "the capture filter ([capture-filters.md](capture-filters.md))";
@@ -29,16 +28,9 @@ fn bound(bound: TimeBound, zone: Zone) -> String {
 pub(super) fn trace_columns() -> Columns<TracePlan> {
     columns! { field plan: TracePlan;
         tunnel = plan.headers.tunnel.name(), "`outer` or `inner`: which IP header counts";
-        dnstap_type = dnstap_types(plan.input_format),
+        dnstap_type = plan.input_format.dnstap_types(),
             "`--dnstap-type`; null for `auth,client`";
         ..part(None, &selection_columns(), |plan| Some(plan.selection.clone()));
-    }
-}
-
-fn dnstap_types(format: InputFormat) -> Option<String> {
-    match format {
-        InputFormat::AutoWith(types) => Some(types.names()),
-        _ => None,
     }
 }
 

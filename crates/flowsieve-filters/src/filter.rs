@@ -171,6 +171,9 @@ impl CounterStats {
 /// structure's own constructor, so that all of them can be saved and united.
 pub trait MembershipFilter: FilterState + Debug + Send {
     /// Inserts the element and reports whether it was there before, in one pass.
+    ///
+    /// An element needs a digest for each of the filter's attributes. Another number is not always
+    /// noticed: answers are wrong then, or the filter panics.
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting;
 
     /// Returns whether the element was inserted: true for all that were, and for false positives.

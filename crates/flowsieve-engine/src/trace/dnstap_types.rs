@@ -31,8 +31,7 @@ impl DnstapTypes {
     }
 
     /// Returns the names of the types, with commas between them.
-    #[doc(hidden)]
-    pub fn names(self) -> String {
+    pub(super) fn names(self) -> String {
         if self == Self::ALL {
             return "all".to_owned();
         }

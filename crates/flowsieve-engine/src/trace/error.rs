@@ -415,7 +415,12 @@ impl TraceError {
                 if let Some(offset) = self.offset {
                     write!(f, " at offset {offset}")?;
                 }
-                write!(f, ": {error}; check the disk or the network share and try again")
+                write!(f, ": {error}")?;
+                // Readers of this program and of others say what to do themselves.
+                if error.raw_os_error().is_none() {
+                    return Ok(());
+                }
+                write!(f, "; check the disk or the network share and try again")
             }
         }
     }

@@ -33,6 +33,18 @@ pub enum InputFormat {
     Tsh,
 }
 
+impl InputFormat {
+    /// Returns the names of the types of dnstap messages that are records, if others than the
+    /// default were asked for.
+    #[doc(hidden)]
+    pub fn dnstap_types(self) -> Option<String> {
+        match self {
+            Self::AutoWith(types) => Some(types.names()),
+            Self::Auto | Self::Tsh => None,
+        }
+    }
+}
+
 /// Content of a format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {

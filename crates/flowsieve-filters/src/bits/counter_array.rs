@@ -39,7 +39,11 @@ impl CounterArray {
 
     /// Returns the number of counters of `width` bits in a 64-bit word.
     pub const fn per_word(width: u32) -> u64 {
-        64 / width as u64
+        match 64_u64.checked_div(width as u64) {
+            Some(counters @ 1..) => counters,
+            // No array has such counters.
+            _ => 1,
+        }
     }
 
     /// Returns the bytes that `len` counters of `width` bits occupy.

@@ -23,6 +23,7 @@ use super::{
     CombinationCount, DigestColumns, ElementDigests, Estimate, FilterSpec, FilterStats,
     MembershipFilter, Pattern, PatternAnswer, SpecError,
 };
+use crate::bits::can_allocate;
 use crate::hashing::{Checksum, Digest, Digester, shard_of};
 use crate::spec::check_range;
 use std::fs::File;
@@ -64,7 +65,7 @@ impl SavedFilter {
     /// # Errors
     ///
     /// The parameters are invalid, the label is longer than [`MAX_LABEL`], there is no shard, or
-    /// more than [`MAX_SHARDS`].
+    /// more than [`MAX_SHARDS`]; the system refuses the memory.
     pub fn empty(
         spec: FilterSpec,
         seed: u64,
@@ -72,7 +73,14 @@ impl SavedFilter {
         shards: usize,
     ) -> Result<Self, SpecError> {
         spec.check()?;
-        let filters = (0..shards.min(MAX_SHARDS + 1)).map(|_| spec.build()).collect();
+        check_range("there are", 1..=MAX_SHARDS as u64, "shards", shards as u64, 8)?;
+        let bytes = spec.built_bytes().saturating_mul(shards as u64);
+        if !can_allocate(bytes) {
+            return Err(SpecError::new(format!(
+                "the system does not give the {bytes} bytes that this filter takes; ask for a smaller one"
+            )));
+        }
+        let filters = (0..shards).map(|_| spec.build()).collect();
         Self::of_shards(spec, seed, label, filters)
     }
 
@@ -117,8 +125,9 @@ impl SavedFilter {
         self.shards.len()
     }
 
-    /// Inserts an element into its shard. It needs the same attributes as
-    /// [`SavedFilter::contains`].
+    /// Inserts an element into its shard. Its digests are those of the filter's [seed](Self::seed),
+    /// and it needs one for each of the [attributes](FilterSpec::attributes) that the structure
+    /// looks at. Neither is checked: others give wrong answers, or panic.
     pub fn insert(&mut self, element: ElementDigests<'_>) {
         let shard = shard_of(element.whole, self.shards.len() as u64);
         self.shards[shard].insert(element);

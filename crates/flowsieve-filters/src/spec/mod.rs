@@ -27,6 +27,7 @@ pub(crate) use self::sizing::{
 
 use self::sizing::check_rate;
 use super::line_rates::LinesOf;
+use super::matrix_sizing::MAX_ATTRIBUTES;
 use super::sizing::enlarged;
 use super::{CartesianSpec, Estimate, FilterStats, LineShape, MatrixSpec, MembershipFilter};
 
@@ -164,14 +165,20 @@ impl FilterSpec {
     /// # Errors
     ///
     /// The memory is less than one bit (or line) of each array, or more than 2^40 bytes; a rate is
-    /// outside of (0, 1), is for no elements, cannot be reached in cache lines, or is for an MDBF.
+    /// outside of (0, 1), is for no elements or more than 2^48, cannot be reached in cache lines, or
+    /// is for an MDBF; there are more than 16 attributes.
     pub fn new(kind: FilterKind, attributes: usize, sizing: Sizing) -> Result<Self, SpecError> {
+        if attributes > 0 {
+            let most = MAX_ATTRIBUTES as u64;
+            check_range("a filter is for", 1..=most, "attributes", attributes as u64, 3)?;
+        }
         if let Sizing::Rate { fpr, expected } = sizing {
             if expected == 0 {
                 return Err(SpecError::new(
                     "a rate is for at least one expected element, not 0; 1000 works",
                 ));
             }
+            check_range("a rate is for", 1..=1 << 48, "expected elements", expected, 1000)?;
             check_rate(fpr)?;
         }
         let mut spec = (kind.descriptor().size)(attributes, sizing)?;

@@ -147,6 +147,18 @@ fn errors_name_the_rule_and_a_way_out() {
         let sizing = Sizing::Rate { fpr, expected };
         FilterSpec::new(FilterKind::Subset, 2, sizing).unwrap_err().to_string()
     };
+    // No parameters of the library's users overflow.
+    for (attributes, expected) in [(usize::MAX, 1), (64, 1), (2, u64::MAX), (2, 1 << 48)] {
+        for kind in FilterKind::all() {
+            for sizing in [
+                Sizing::Rate { fpr: 0.01, expected },
+                Sizing::Memory { bytes: 65_536, expected: Some(expected) },
+            ] {
+                let made = FilterSpec::new(kind, attributes, sizing);
+                assert!(made.is_err() || attributes == 2, "{kind:?}, {attributes}, {sizing:?}");
+            }
+        }
+    }
     assert_eq!(rate(0.01, 0), "a rate is for at least one expected element, not 0; 1000 works");
     assert_eq!(
         rate(1e-300, 500),
