@@ -51,6 +51,8 @@ class CountParameters:
     """DNS ports besides 53."""
     tunnel: str
     """`outer` or `inner`: which IP header counts."""
+    dnstap_type: str | None
+    """`--dnstap-type`; null for `auth,client`."""
     where: str | None
     """the capture filter ([capture-filters.md](capture-filters.md))."""
     from_: str | None
@@ -151,6 +153,8 @@ class FlowsParameters:
     """each flow once, when its first packet is seen."""
     tunnel: str
     """`outer` or `inner`: which IP header counts."""
+    dnstap_type: str | None
+    """`--dnstap-type`; null for `auth,client`."""
     where: str | None
     """the capture filter ([capture-filters.md](capture-filters.md))."""
     from_: str | None
@@ -224,6 +228,8 @@ class ExportParameters:
     """count DNS queries only."""
     tunnel: str
     """`outer` or `inner`: which IP header counts."""
+    dnstap_type: str | None
+    """`--dnstap-type`; null for `auth,client`."""
     where: str | None
     """the capture filter ([capture-filters.md](capture-filters.md))."""
     from_: str | None
@@ -505,6 +511,8 @@ class TopParameters:
     """what keys are ranked by: `distinct`, `packets` or `bytes`."""
     tunnel: str
     """`outer` or `inner`: which IP header counts."""
+    dnstap_type: str | None
+    """`--dnstap-type`; null for `auth,client`."""
     where: str | None
     """the capture filter ([capture-filters.md](capture-filters.md))."""
     from_: str | None
