@@ -172,24 +172,13 @@ impl ElementColumns {
     /// Appends an element of other columns, which has `arity` attributes.
     #[inline]
     pub(crate) fn push_from(&mut self, from: &Self, element: usize, arity: usize) {
-        from.appender(arity)(from, element, self);
-    }
-
-    /// Returns what appends one of such elements, which have `arity` attributes, to other columns.
-    /// Which columns are there is looked up once, and not for each element.
-    #[inline]
-    pub(crate) fn appender(&self, arity: usize) -> impl Fn(&Self, usize, &mut Self) + use<> {
-        let with_attributes = !self.attributes.is_empty();
-        let with_keys = !self.keys.is_empty();
-        move |from, element, to| {
-            to.digests.push(from.digests[element]);
-            if with_attributes {
-                let attributes = &from.attributes[element * arity..(element + 1) * arity];
-                to.attributes.extend_from_slice(attributes);
-            }
-            if with_keys {
-                to.keys.push_from(&from.keys, element);
-            }
+        self.digests.push(from.digests[element]);
+        if !from.attributes.is_empty() {
+            let attributes = &from.attributes[element * arity..(element + 1) * arity];
+            self.attributes.extend_from_slice(attributes);
+        }
+        if !from.keys.is_empty() {
+            self.keys.push_from(&from.keys, element);
         }
     }
 
@@ -279,14 +268,24 @@ impl ElementBatch {
         let mut skipped = self.skipped[before.skipped..].iter().peekable();
         let mut further = self.further[before.further..].iter().peekable();
         let mut packet = before.packets as u32;
-        let append = self.elements.appender(arity);
-        for (element, &digest) in self.elements.digests.iter().enumerate() {
+        let from = &self.elements;
+        // Once, and not for each element.
+        let with_attributes = !from.attributes.is_empty();
+        let with_keys = !from.keys.is_empty();
+        for (element, &digest) in from.digests.iter().enumerate() {
             while skipped.next_if(|&&(number, _)| number == packet).is_some() {
                 packet += 1;
             }
             let to = &mut self.shards[shard_of(digest, u64::from(shards))];
             to.packets.push(packet);
-            append(&self.elements, element, &mut to.columns);
+            to.columns.digests.push(digest);
+            if with_attributes {
+                let attributes = &from.attributes[element * arity..(element + 1) * arity];
+                to.columns.attributes.extend_from_slice(attributes);
+            }
+            if with_keys {
+                to.columns.keys.push_from(&from.keys, element);
+            }
             if further.next_if_eq(&&packet).is_none() {
                 packet += 1;
             }

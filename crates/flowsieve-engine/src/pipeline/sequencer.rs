@@ -649,15 +649,26 @@ impl<S: Stage> Sequencer<S> {
         elements: Range<usize>,
     ) -> Result<(), StageError> {
         let shards = self.shard_count as u64;
+        let arity = self.arity;
         if shards == 1 {
             return self.append(0, slot, from, elements);
         }
-        let append = from.appender(self.arity);
+        // Once, and not for each element.
+        let with_attributes = !from.attributes.is_empty();
+        let with_keys = !from.keys.is_empty();
         let waiting = &mut self.slots[slot].waiting;
         for element in elements {
-            let shard = shard_of(from.digests[element], shards);
+            let digest = from.digests[element];
+            let shard = shard_of(digest, shards);
             let to = &mut waiting[shard];
-            append(from, element, to);
+            to.digests.push(digest);
+            if with_attributes {
+                let attributes = &from.attributes[element * arity..(element + 1) * arity];
+                to.attributes.extend_from_slice(attributes);
+            }
+            if with_keys {
+                to.keys.push_from(&from.keys, element);
+            }
             if to.len() == BATCH {
                 self.stage.add(shard, slot, to)?;
             }
