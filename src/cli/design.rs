@@ -1,5 +1,5 @@
-//! A filter of `count` that the planner designs for the combinations that are wanted, and parsers of
-//! the options about combinations of attributes, which `plan` and `compare` have as well.
+//! Designs the filter of `count` for the wanted combinations, and parses the options about
+//! combinations of attributes, which `plan` and `compare` share.
 
 use super::UsageError;
 use super::units::parse_count;

@@ -329,13 +329,13 @@ where
     Ok(arguments.command)
 }
 
-/// Options of other programs, and what stands for them here.
+/// Options of other programs, and the equivalent here.
 const TIPS: [(&[&str], &str); 5] = [
     (&["--version", "-V"], "all commands have one version: flowsieve --version"),
     (&["-r"], "name the capture without -r"),
     (&["--sort"], "rows have an order of their own, and other programs sort them: --format csv"),
     (&["--json"], "--format json"),
-    (&["--top"], "a ranking is a command of its own: flowsieve top --help"),
+    (&["--top"], "rankings have their own command: flowsieve top --help"),
 ];
 
 /// Adds a tip to an error for which clap has none, or one that misleads.

@@ -14,7 +14,7 @@ pub(super) struct NewFile {
     file: File,
     /// Name for the meantime, where the file system has no files without names.
     temporary: Option<TempPath>,
-    /// Gives a file without a name one.
+    /// Names a file that has no name yet.
     link: fn(&File, &Path) -> io::Result<()>,
 }
 

@@ -509,7 +509,7 @@ pub(super) struct FormatArgs {
     pub(super) format: Option<ReportFormat>,
 }
 
-/// Takes the name of a format.
+/// Parses the name of a format.
 pub(super) fn formats() -> impl TypedValueParser<Value = ReportFormat> {
     named(ReportFormat::ALL.iter().copied(), ReportFormat::name, ReportFormat::help)
 }

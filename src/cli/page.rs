@@ -148,7 +148,7 @@ impl OdArgs {
         self.page.check(results)?;
         if self.bits.is_some() && !self.page.is_wanted() && self.out.is_none() {
             return Err(UsageError::new(
-                "--od goes into a page or a file of its own: add --html, --svg or --od-out",
+                "--od writes a page or a separate file: add --html, --svg or --od-out",
             ));
         }
         if self.anonymize.is_wanted() && self.bits.is_none() {

@@ -339,7 +339,7 @@ pub(super) fn fig_2(settings: &Settings) -> Found {
         (
             "course-fig-2-c",
             "Least rate by the memory of an element",
-            "Measured with the best whole k, beside 0.6185^(m/n).",
+            "Measured with the best whole k, compared with 0.6185^(m/n).",
             "bits an element (m/n)",
             best.curves().collect(),
         ),

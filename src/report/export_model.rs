@@ -242,7 +242,7 @@ pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
         format!("{rows} written early because the memory was full, so an element may have several rows; raise it with --memory")
     });
     let late = some(totals.late, "packet came", "packets came").map(|packets| {
-        format!("{packets} late, after the slice was closed: each has a row of its own; from files, which can be read twice, each element has one")
+        format!("{packets} late, after the slice was closed: each has a separate row; from files, which can be read twice, each element has one")
     });
     [none, early, late].into_iter().flatten().collect()
 }

@@ -62,7 +62,7 @@ impl Index {
         self.len == 0
     }
 
-    /// Whether looks are worth to be prepared.
+    /// Returns whether lookups gain from a prefetch.
     pub(crate) const fn is_far(&self) -> bool {
         self.entries.len() >= FAR_FROM_ENTRIES
     }

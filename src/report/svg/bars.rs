@@ -123,8 +123,8 @@ impl Layout {
     fn names(&self, svg: &mut Markup, names: &[String]) {
         for (i, name) in names.iter().enumerate() {
             let (x, y) = self.place(0.0, (i as f64 + 0.5) * self.band);
-            let beside = ((x - 10.0, y + 4.0), "end");
-            let (place, anchor) = if self.horizontal { beside } else { ((x, y + 19.0), "middle") };
+            let at_side = ((x - 10.0, y + 4.0), "end");
+            let (place, anchor) = if self.horizontal { at_side } else { ((x, y + 19.0), "middle") };
             frame::text(svg, place, anchor, name);
         }
         svg.line();
@@ -141,8 +141,8 @@ impl Layout {
         let least = if value == 0.0 { 0.0 } else { 1.0 };
         if value == 0.0 {
             let (x, y) = self.place(low, across + thick / 2.0);
-            let beside = ((x + 3.0, y + 4.0), "start");
-            let (place, anchor) = if self.horizontal { beside } else { ((x, y - 3.0), "middle") };
+            let at_side = ((x + 3.0, y + 4.0), "start");
+            let (place, anchor) = if self.horizontal { at_side } else { ((x, y - 3.0), "middle") };
             frame::text(svg, place, anchor, 0);
         }
         let (x, y) = self.place(low, across);

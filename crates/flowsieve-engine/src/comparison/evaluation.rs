@@ -420,7 +420,7 @@ pub(super) fn expected(
         return Expected { elements: given, from, ..Expected::default() };
     };
     let elements = given.unwrap_or(counts[0]);
-    // Combinations grow with the elements, as far as one knows.
+    // Assume that combinations grow with the elements.
     let scale = elements as f64 / counts[0] as f64;
     let values = counts.iter().map(|&count| (count as f64 * scale).ceil() as u64);
     Expected {

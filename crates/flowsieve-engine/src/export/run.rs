@@ -96,7 +96,7 @@ impl ExportSummary {
     }
 }
 
-/// Takes the times of packets and nothing else.
+/// Reads only the times of packets.
 struct Times;
 
 impl BatchBuilder for Times {

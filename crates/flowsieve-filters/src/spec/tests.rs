@@ -147,6 +147,16 @@ fn errors_name_the_rule_and_a_way_out() {
         let sizing = Sizing::Rate { fpr, expected };
         FilterSpec::new(FilterKind::Subset, 2, sizing).unwrap_err().to_string()
     };
+    // Counters that no array has take some memory, and filters beyond all memory are refused.
+    for counter_bits in [0, 200] {
+        let spec = FilterSpec::from(CountingSpec { counters: 1000, probes: 4, counter_bits });
+        assert!(spec.memory_bytes() > 0 && spec.check().is_err());
+    }
+    let huge = FilterSpec::from(CartesianSpec { attributes: 2, size: 1 << 21, probes: 1 });
+    for (shards, said) in [(1024, "the system does not give"), (1 << 20, "not 1048576")] {
+        let error = crate::saved::SavedFilter::empty(huge.clone(), 0, Vec::new(), shards);
+        assert!(error.unwrap_err().to_string().contains(said), "{shards}");
+    }
     // No parameters of the library's users overflow.
     for (attributes, expected) in [(usize::MAX, 1), (64, 1), (2, u64::MAX), (2, 1 << 48)] {
         for kind in FilterKind::all() {
